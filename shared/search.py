@@ -1,0 +1,214 @@
+"""The search verb: from typed text to one page of hits.
+
+A request is resolved to the visible sessions first; whatever follows, ranking, counts and `indexing` included, is computed from them
+alone. The answer never waits for work that is owed: it says so, and names what to enqueue.
+"""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from shared import cursors, redaction
+from shared.errors import BadRequest, Unprocessable
+from shared.hits import Hits
+from shared.matching import Matcher, matcher, parse_query
+from shared.query import Query
+from shared.store import Store, registry, search
+from shared.store.connect import read_transaction
+from shared.store.projection import time_floor
+from shared.store.registry import Catalogue
+from shared.store.search import MAX_PENDING, TOP, Filter, Pending
+from shared.stream import Part, Resume, Stream
+from shared.visibility import Caller, Visible, visible_sessions
+
+MAX_LIMIT = 50
+ENQUEUED = 20  # sessions a search asks for at once; an agent's drain takes the rest
+RETRY_AFTER_S = 1
+MATCHES = ("auto", "all", "any")
+ORDERS = ("relevance", "recent")
+GROUPS = ("message", "session")
+ROLES = ("user", "assistant")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """A search as asked. after_ms is inclusive, before_ms is not; scope None is the widest the caller may have."""
+
+    query: str
+    session_key: str | None = None
+    role: str | None = None
+    after_ms: int | None = None
+    before_ms: int | None = None
+    match: str = "auto"
+    order: str = "relevance"
+    group: str = "message"
+    scope: str | None = None
+    limit: int = 10
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """A session whose reconcile should be enqueued."""
+
+    agent_id: str
+    session_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer:
+    """body: ready for JSON; owed and drain: what to enqueue; retry_after_s: None when nothing is being worked on."""
+
+    body: dict[str, Any]
+    owed: tuple[Owed, ...]
+    drain: tuple[str, ...]
+    retry_after_s: int | None
+
+
+def search_sessions(store: Store, caller: Caller, request: SearchRequest, now_ms: int) -> SearchAnswer:
+    """One page of hits in the sessions this caller sees.
+
+    raises: BadRequest, BadQuery, BadCursor, Unprocessable for an unknown scope, VisibilityUnknown, StoreUnavailable.
+    """
+    _check(request)
+    catalogue = store.catalogue()
+    query = _parse(request.query, catalogue)
+    visible = visible_sessions(store, caller, request.scope)
+    with ExitStack() as opened:
+        parts = _parts(store, visible, request, catalogue, now_ms, opened)
+        return _Search(store, caller, request, catalogue, query, visible, parts, now_ms).answer()
+
+
+def _check(request: SearchRequest) -> None:
+    _one_of(request.match, MATCHES, "match")
+    _one_of(request.order, ORDERS, "order")
+    _one_of(request.group, GROUPS, "group")
+    if request.role is not None:
+        _one_of(request.role, ROLES, "role")
+    if not 1 <= request.limit <= MAX_LIMIT:
+        raise BadRequest(f"limit must be 1 to {MAX_LIMIT}", "limit")
+
+
+def _one_of(value: str, allowed: tuple[str, ...], field: str) -> None:
+    if value not in allowed:
+        raise Unprocessable(f"{field} must be one of {', '.join(allowed)}", field)
+
+
+def _parse(text: str, catalogue: Catalogue) -> Query:
+    """The query as understood; under `strict` a secret in it is a word that nobody wrote."""
+    masks = redaction.mask(text, catalogue.secrets).spans if catalogue.policy == "strict" and len(text) <= 4_096 else ()
+    return parse_query(text, masks)
+
+
+def _parts(
+    store: Store, visible: Visible, request: SearchRequest, catalogue: Catalogue, now_ms: int, opened: ExitStack
+) -> list[Part]:
+    """Each visible agent's database, open in one read transaction, with its visible sessions inside the request's filters."""
+    only = None
+    if request.session_key is not None:
+        with store.registry_reader() as conn:
+            claim = registry.latest_claim(conn, request.session_key)
+        only = claim.agent_id if claim and visible.sees(claim.agent_id, request.session_key) else ""
+    parts = []
+    for agent_id in visible.agents():
+        if only is not None and agent_id != only:
+            continue
+        keys = [request.session_key] if request.session_key is not None else visible.keys.get(agent_id)
+        store.adopt(agent_id, catalogue, now_ms)
+        conn = opened.enter_context(store.reader(agent_id))
+        opened.enter_context(read_transaction(conn, store.agent_path(agent_id)))
+        sessions = search.visible_numbers(conn, keys)
+        parts.append(Part(agent_id, conn, sessions, search.pending(conn, sessions, now_ms, ENQUEUED)))
+    return parts
+
+
+@dataclass(frozen=True, slots=True)
+class _Owing:
+    """What all visible sessions inside the filters owe together."""
+
+    sessions: int
+    parked: int
+    owes_text: bool
+
+    @staticmethod
+    def of(pending: list[Pending]) -> "_Owing":
+        return _Owing(sum(p.sessions for p in pending), sum(p.parked for p in pending), any(p.owes_text for p in pending))
+
+    def warning(self) -> str:
+        count = f"at least {MAX_PENDING:,}" if self.sessions > MAX_PENDING else str(self.sessions)
+        text = f"Results may be incomplete: {count} {'session is' if self.sessions == 1 else 'sessions are'} being indexed."
+        if self.parked:
+            text += f" {self.parked} of them could not be indexed and {'needs' if self.parked == 1 else 'need'} an operator."
+        return text
+
+
+class _Search:
+    """One request on its open databases."""
+
+    def __init__(
+        self, store: Store, caller: Caller, request: SearchRequest, catalogue: Catalogue, query: Query, visible: Visible,
+        parts: list[Part], now_ms: int,
+    ) -> None:  # fmt: skip
+        self._store, self._request, self._catalogue, self._query = store, request, catalogue, query
+        self._visible, self._parts = visible, parts
+        self._owing = _Owing.of([part.pending for part in parts])
+        self._bound_to = [
+            "search", caller.agent_id, caller.session_key, caller.sandboxed, caller.owner, visible.scope, request.query,
+            request.session_key, request.role, request.after_ms, request.before_ms, request.match, request.order, request.group,
+        ]  # fmt: skip
+
+    def answer(self) -> SearchAnswer:
+        request = self._request
+        resume = self._resume()
+        mode = resume.mode if resume else "any" if request.match == "any" else "all"
+        page = self._page(matcher(self._query, mode), resume)
+        if self._relaxes(resume, page):
+            mode = "any"
+            page = self._page(matcher(self._query, mode), None)
+        owing = self._owing
+        body: dict[str, Any] = {
+            "results": page.results,
+            "indexing": owing.sessions > 0,
+            "pendingSessions": min(owing.sessions, MAX_PENDING),
+            "truncated": page.resume is not None,
+            "nextCursor": self._seal(page.resume) if page.resume else None,
+            "interpreted": self._query.interpreted,
+            "relaxed": mode == "any" and self._query.words > 1,
+            "scope": self._visible.scope,
+        }
+        if owing.sessions:
+            body["warning"] = owing.warning()
+        return SearchAnswer(body, *self._to_enqueue(), RETRY_AFTER_S if owing.sessions > owing.parked else None)
+
+    def _page(self, wanted: Matcher, resume: Resume | None) -> Hits:
+        request = self._request
+        stream = Stream(
+            self._parts, wanted, self._filter(), self._catalogue, resume,
+            by_relevance=request.order == "relevance", by_session=request.group == "session", demotes=request.session_key is None,
+        )  # fmt: skip
+        return Hits.of(stream, request.limit)
+
+    def _filter(self) -> Filter:
+        """The request's filters, as bounds of the row number, which is made from the message's time."""
+        request = self._request
+        low = time_floor(request.after_ms) if request.after_ms is not None else 0
+        high = time_floor(request.before_ms) - 1 if request.before_ms is not None else TOP
+        return Filter(role=request.role, low=low, high=high)
+
+    def _relaxes(self, resume: Resume | None, page: Hits) -> bool:
+        """`auto` finds nothing with every word, and no session that could still owes its text."""
+        asked = self._request.match == "auto" and resume is None and self._query.words > 1
+        return asked and not page.results and not self._owing.owes_text
+
+    def _to_enqueue(self) -> tuple[tuple[Owed, ...], tuple[str, ...]]:
+        due = tuple(Owed(part.agent_id, key) for part in self._parts for key in part.pending.due)
+        drained = tuple(part.agent_id for part in self._parts if part.pending.sessions - part.pending.parked > len(part.pending.due))
+        return due[:ENQUEUED], (*drained, *dict.fromkeys(owed.agent_id for owed in due[ENQUEUED:]))
+
+    def _resume(self) -> Resume | None:
+        if self._request.cursor is None:
+            return None
+        return Resume.of(cursors.unseal(self._store.cursor_key(), self._bound_to, self._request.cursor))
+
+    def _seal(self, resume: Resume) -> str:
+        return cursors.seal(self._store.cursor_key(), self._bound_to, resume.as_list())

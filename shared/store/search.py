@@ -1,0 +1,266 @@
+"""The statements of search on one agent's database.
+
+Invariant: a filter only narrows. Every statement here names the visible sessions and leaves out what a mark hides, so no row that
+leaves this module needs another look at who may see it.
+"""
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from shared import jsontext
+from shared.store.projection import TIME_SHIFT
+
+FEW = 64  # up to so many sessions are named in the match expression; more are joined
+MAX_PENDING = 1_000  # pendingSessions is exact up to here
+TOP = (1 << 63) - 1  # above every row number
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """The visible sessions of one agent inside the request's filters. numbers None: all that are not incognito."""
+
+    numbers: tuple[int, ...] | None
+    newest_store_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What a candidate must fulfil beside the words. low and high bound the row number; stored_to_ms fixes what a cursor saw."""
+
+    sessions: Sessions = Sessions((), 0)
+    role: str | None = None
+    low: int = 0
+    high: int = TOP
+    stored_to_ms: int | None = None
+    demoted: bool | None = None  # True: only background and cron sessions; False: all others; None: both
+    without: tuple[int, ...] = ()  # sessions left out
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A visible message that matches."""
+
+    message_no: int
+    transcript_no: int
+    seq: int
+    session_no: int
+    text: str
+    parts: str
+
+    @property
+    def time_ms(self) -> int:
+        return self.message_no >> TIME_SHIFT
+
+
+# ------------------------------------------------------------------------------------------------------ sessions
+
+NUMBERS = """
+    SELECT session_no, stored_at_ms FROM sessions
+    WHERE incognito = 0 AND session_key IN (SELECT value FROM json_each(?))
+"""
+NEWEST_STORE = "SELECT stored_at_ms FROM sessions WHERE incognito = 0 ORDER BY stored_at_ms DESC LIMIT 1"
+
+
+def visible_numbers(conn: sqlite3.Connection, keys: Iterable[str] | None) -> Sessions:
+    """The sessions of these keys; None: all. Incognito ones are in neither."""
+    if keys is None:
+        row = conn.execute(NEWEST_STORE).fetchone()
+        return Sessions(None, row[0] if row else 0) if row else Sessions((), 0)
+    found = conn.execute(NUMBERS, (jsontext.dumps(list(keys)),)).fetchall()
+    return Sessions(tuple(sorted(row[0] for row in found)), max((row[1] for row in found), default=0))
+
+
+def has_demoted(conn: sqlite3.Connection) -> bool:
+    """Whether there are sessions that relevance ranks after all others."""
+    return conn.execute("SELECT 1 FROM sessions INDEXED BY sessions_demoted WHERE kind IN ('background', 'cron') LIMIT 1").fetchone() is not None
+
+
+# -------------------------------------------------------------------------------------------------------- matches
+
+# CROSS JOIN keeps the full-text index as the outer loop: newest first, it stops as soon as enough visible rows are found.
+_MATCHES = """
+    FROM message_index AS f
+    CROSS JOIN messages AS m ON m.message_no = f.rowid
+    WHERE f.message_index MATCH :match
+      AND f.rowid BETWEEN :low AND :high
+      AND NOT EXISTS (
+          SELECT 1 FROM marks AS k
+          WHERE k.transcript_no = m.transcript_no AND k.to_generation >= m.generation
+            AND k.from_generation <= m.generation AND m.position > k.mark
+      )
+"""
+
+
+def _clauses(wanted: Filter) -> str:
+    clauses = _MATCHES
+    if wanted.sessions.numbers is None:
+        clauses += " AND m.session_no NOT IN (SELECT session_no FROM sessions WHERE incognito = 1)"
+    elif len(wanted.sessions.numbers) > FEW:
+        clauses += " AND m.session_no IN (SELECT value FROM json_each(:numbers))"
+    if wanted.role is not None:
+        clauses += " AND m.role = :role"
+    if wanted.stored_to_ms is not None:
+        clauses += " AND m.stored_ms <= :stored_to_ms"
+    if wanted.demoted is not None:
+        clauses += f" AND m.session_no {'' if wanted.demoted else 'NOT '}IN (SELECT session_no FROM sessions WHERE kind IN ('background', 'cron'))"
+    if wanted.without:
+        clauses += " AND m.session_no NOT IN (SELECT value FROM json_each(:without))"
+    return clauses
+
+
+def _values(wanted: Filter, match: str, limit: int) -> dict[str, object]:
+    numbers = wanted.sessions.numbers
+    if numbers is not None and len(numbers) <= FEW:
+        match = f"({match}) AND session : ({' OR '.join(f's{n}' for n in numbers)})"
+    return {
+        "match": match,
+        "low": wanted.low,
+        "high": wanted.high,
+        "numbers": jsontext.dumps(numbers) if numbers is not None and len(numbers) > FEW else None,
+        "role": wanted.role,
+        "stored_to_ms": wanted.stored_to_ms,
+        "without": jsontext.dumps(wanted.without),
+        "limit": limit,
+    }
+
+
+def _nothing(wanted: Filter) -> bool:
+    return wanted.sessions.numbers == () or wanted.low > wanted.high
+
+
+def candidates(conn: sqlite3.Connection, match: str, wanted: Filter, limit: int) -> list[Candidate]:
+    """The newest visible matches with their token streams, newest first."""
+    if _nothing(wanted):
+        return []
+    statement = "SELECT m.message_no, m.transcript_no, m.seq, m.session_no, f.text, f.parts" + _clauses(wanted) + " ORDER BY f.rowid DESC LIMIT :limit"
+    return [Candidate(*row) for row in conn.execute(statement, _values(wanted, match, limit))]
+
+
+def numbers(conn: sqlite3.Connection, match: str, wanted: Filter, limit: int) -> list[int]:
+    """The row numbers of the newest visible matches."""
+    if _nothing(wanted):
+        return []
+    statement = "SELECT m.message_no" + _clauses(wanted) + " ORDER BY f.rowid DESC LIMIT :limit"
+    return [row[0] for row in conn.execute(statement, _values(wanted, match, limit))]
+
+
+BY_NUMBER = """
+    SELECT m.message_no, m.transcript_no, m.seq, m.session_no, f.text, f.parts
+    FROM json_each(:wanted) AS w
+    CROSS JOIN messages AS m ON m.message_no = w.value
+    CROSS JOIN message_index AS f ON f.rowid = m.message_no
+    ORDER BY m.message_no DESC
+"""
+
+
+def by_number(conn: sqlite3.Connection, wanted: Iterable[int]) -> list[Candidate]:
+    """Candidates of row numbers that numbers() gave, newest first."""
+    return [Candidate(*row) for row in conn.execute(BY_NUMBER, {"wanted": jsontext.dumps(list(wanted))})]
+
+
+EVENT_IDS = """
+    SELECT m.message_no, e.event_id
+    FROM json_each(?) AS w
+    CROSS JOIN messages AS m ON m.message_no = w.value
+    CROSS JOIN events AS e ON e.transcript_no = m.transcript_no AND e.seq = m.seq
+"""
+
+
+def event_ids(conn: sqlite3.Connection, message_numbers: Iterable[int]) -> dict[int, str]:
+    """For each row number: the id of its event."""
+    return dict(conn.execute(EVENT_IDS, (jsontext.dumps(list(message_numbers)),)).fetchall())
+
+
+def of_session(wanted: Filter, session_no: int) -> Filter:
+    """The same filter, narrowed to one session it holds."""
+    return replace(wanted, sessions=Sessions((session_no,), wanted.sessions.newest_store_ms), demoted=None, without=())
+
+
+# ----------------------------------------------------------------------------------------------------------- hits
+
+HIT = """
+    SELECT e.event_id, e.role, e.time_ms, e.payload, t.session_id, s.session_key, s.kind, s.title
+    FROM events AS e
+    JOIN transcripts AS t ON t.transcript_no = e.transcript_no
+    JOIN sessions AS s ON s.session_no = t.session_no
+    WHERE e.transcript_no = ? AND e.seq = ?
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class HitRow:
+    event_id: str
+    role: str
+    time_ms: int
+    payload: str
+    session_id: str
+    session_key: str
+    kind: str
+    title: str | None
+
+
+def hit_row(conn: sqlite3.Connection, candidate: Candidate) -> HitRow:
+    """What a page shows of a match."""
+    return HitRow(*conn.execute(HIT, (candidate.transcript_no, candidate.seq)).fetchone())
+
+
+# ------------------------------------------------------------------------------------------------------- what is owed
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """What the visible sessions inside the filters still owe. sessions: counted to MAX_PENDING + 1; due: keys to enqueue, newest used first."""
+
+    sessions: int
+    parked: int
+    owes_text: bool
+    due: tuple[str, ...]
+
+
+_OF_SESSIONS = {
+    "all": "session_no NOT IN (SELECT session_no FROM sessions WHERE incognito = 1)",
+    "some": "session_no IN (SELECT value FROM json_each(:numbers))",
+}
+PENDING = """
+    SELECT session_no, min(parked) FROM index_state INDEXED BY index_state_owed
+    WHERE pending_reason IS NOT NULL AND {sessions}
+    GROUP BY session_no
+    LIMIT :limit
+"""
+OWES_TEXT = """
+    SELECT 1 FROM index_state INDEXED BY index_state_owes_text
+    WHERE pending_reason IN ('imported', 'rewound', 'edited') AND parked = 0 AND {sessions}
+    LIMIT 1
+"""
+DUE = """
+    SELECT s.session_key
+    FROM json_each(:pending) AS w
+    CROSS JOIN sessions AS s ON s.session_no = w.value
+    WHERE EXISTS (SELECT 1 FROM index_state AS i
+                  WHERE i.session_no = s.session_no AND i.pending_reason IS NOT NULL AND i.parked = 0 AND i.retry_at_ms <= :now_ms)
+    ORDER BY s.updated_at_ms DESC, s.session_key
+    LIMIT :limit
+"""
+
+
+def pending(conn: sqlite3.Connection, sessions: Sessions, now_ms: int, limit: int) -> Pending:
+    """What is owed; its cost is bounded whatever the number of pending sessions."""
+    if sessions.numbers == ():
+        return Pending(0, 0, owes_text=False, due=())
+    which = _OF_SESSIONS["all" if sessions.numbers is None else "some"]
+    values: dict[str, object] = {"numbers": jsontext.dumps(sessions.numbers), "limit": MAX_PENDING + 1}
+    found = conn.execute(PENDING.format(sessions=which), values).fetchall()
+    if not found:
+        return Pending(0, 0, owes_text=False, due=())
+    owes_text = conn.execute(OWES_TEXT.format(sessions=which), values).fetchone() is not None
+    due = conn.execute(DUE, {"pending": jsontext.dumps([row[0] for row in found]), "now_ms": now_ms, "limit": limit})
+    return Pending(len(found), sum(row[1] for row in found), owes_text, tuple(row[0] for row in due))
+
+
+RECHECKED = "SELECT transcript_no FROM index_state WHERE recheck = 1 AND pending_reason IS NOT NULL"
+
+
+def rechecked(conn: sqlite3.Connection) -> set[int]:
+    """The transcripts whose rows may have been made by an older catalogue or analyser."""
+    return {row[0] for row in conn.execute(RECHECKED)}

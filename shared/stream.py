@@ -1,0 +1,329 @@
+"""All matches of a request in one total order, from anywhere in it.
+
+By relevance: the newest candidates up to a bound, ranked; then what lies beyond the bound, newest first, so that every match can be
+reached; then the same for sessions of the kinds that rank after all others. A first page fixes what the order depends on (which
+candidates are ranked, how telling each word is), and a cursor carries it, so that pages neither repeat nor lose a hit.
+"""
+
+import heapq
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Any, cast
+
+from shared import jsontext, searchable
+from shared.analysis import analyse
+from shared.errors import BadCursor
+from shared.matching import Matcher, Mode, Source
+from shared.ranking import Weights, rarity, score
+from shared.shown import Shown, shown
+from shared.store import search
+from shared.store.projection import TIME_SHIFT, time_floor
+from shared.store.registry import Catalogue
+from shared.store.search import Candidate, Filter, Pending, Sessions
+
+RANKED = 2_000  # newest candidates that are ranked when every word must match; below it the ranking is exact
+RANKED_ANY = 1_000  # the same when any word may match, taken from the rarest word on
+PER_SESSION = 100  # candidates of one session when each session gives one hit
+CHUNK = 64  # matches read at a time where the order is newest first
+NO_SOURCE = -1  # floor of a word that brought no candidates
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One agent's database in one read transaction, with the visible sessions inside the filters."""
+
+    agent_id: str
+    conn: sqlite3.Connection
+    sessions: Sessions
+    pending: Pending
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Where a next page goes on. floors: for each source the row number from which on its matches are ranked; NO_SOURCE: none is."""
+
+    mode: Mode
+    stage: int
+    after: tuple[Any, ...]
+    stored_to_ms: int
+    floors: tuple[int, ...]
+    rarity: tuple[float, ...]
+
+    def as_list(self) -> list[Any]:
+        return [self.mode, self.stage, list(self.after), self.stored_to_ms, list(self.floors), list(self.rarity)]
+
+    @staticmethod
+    def of(content: Any) -> "Resume":
+        try:
+            mode, stage, after, stored_to_ms, floors, weights = content
+        except (TypeError, ValueError):
+            raise BadCursor from None
+        return Resume(cast(Mode, mode), stage, tuple(after), stored_to_ms, tuple(floors), tuple(weights))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A match in its place. key orders the entries of one stage."""
+
+    part: Part
+    candidate: Candidate
+    stage: int
+    key: tuple[Any, ...]
+
+    @property
+    def session(self) -> tuple[str, int]:
+        return self.part.agent_id, self.candidate.session_no
+
+
+@dataclass(slots=True)
+class _Ranked:
+    """What one pair of stages fixed: the ranked candidates and how telling the words are."""
+
+    found: list[tuple[Part, Candidate]]
+    floors: tuple[int, ...]
+    rarity: tuple[float, ...]
+    sessions: set[tuple[str, int]] = field(default_factory=set)
+
+
+class Stream:
+    """The matches of one request."""
+
+    def __init__(
+        self, parts: list[Part], wanted: Matcher, narrowed: Filter, catalogue: Catalogue, resume: Resume | None,
+        *, by_relevance: bool, by_session: bool, demotes: bool,
+    ) -> None:  # fmt: skip
+        self.wanted, self.catalogue, self.by_session = wanted, catalogue, by_session
+        self._parts = [part for part in parts if part.sessions.numbers != ()] if wanted.sources else []
+        self._resume, self._by_relevance = resume, by_relevance
+        self._seen_to_ms = resume.stored_to_ms if resume else max((part.sessions.newest_store_ms for part in parts), default=0)
+        self._filter = replace(narrowed, stored_to_ms=resume.stored_to_ms if resume else None)
+        self._splits = by_relevance and demotes and any(search.has_demoted(part.conn) for part in self._parts)
+        self._fixed: _Ranked | None = None
+        self._stale: dict[str, set[int]] = {}
+
+    def entries(self) -> Iterator[Entry]:
+        """Every match from the cursor on, in order."""
+        first = self._resume.stage if self._resume else 0
+        if not self._by_relevance:
+            yield from self._newest_first(0, self._filter, None)
+            return
+        for stage in range(first, 4 if self._splits else 2):
+            demoted = stage > 1 if self._splits else None
+            narrowed = replace(self._filter, demoted=demoted)
+            if stage % 2 == 0 or self._fixed is None:
+                self._fixed = self._rank(narrowed, resumed=stage == first)
+            if stage % 2 == 0:
+                yield from self._by_score(stage, self._fixed)
+            else:
+                yield from self._beyond(stage, narrowed, self._fixed)
+
+    def resume_after(self, entry: Entry, event_id: str) -> Resume:
+        """Where the page after this entry goes on."""
+        key = list(entry.key)
+        key[-3] = event_id
+        floors, weights = (self._fixed.floors, self._fixed.rarity) if self._fixed else ((), ())
+        return Resume(self.wanted.mode, entry.stage, tuple(key), self._seen_to_ms, floors, weights)
+
+    def matches_in(self, entry: Entry, limit: int) -> int:
+        """How many messages of the entry's session match, counted up to limit."""
+        narrowed = search.of_session(replace(self._filter, sessions=entry.part.sessions), entry.candidate.session_no)
+        if self.wanted.query.checked or entry.part.pending.sessions:
+            found = search.candidates(entry.part.conn, self.wanted.whole, narrowed, limit)
+            return sum(self._keeps(entry.part, candidate) for candidate in found)
+        return len(search.numbers(entry.part.conn, self.wanted.whole, narrowed, limit))
+
+    def shown_text(self, part: Part, payload: str) -> Shown:
+        return shown(searchable.message_text(jsontext.loads(payload, max_levels=1_000)), self.catalogue)
+
+    # ------------------------------------------------------------------------------------------------ ranked
+
+    def _rank(self, narrowed: Filter, *, resumed: bool) -> _Ranked:
+        """The ranked candidates: fixed by the cursor, or chosen now."""
+        fixed = self._resume if resumed else None
+        if fixed is not None:
+            pairs = [(s, f) for s, f in zip(self.wanted.sources, fixed.floors, strict=True) if f != NO_SOURCE]
+            found = self._union([self._gather(source, replace(narrowed, low=max(narrowed.low, floor)), None)[0] for source, floor in pairs])
+            ranked = _Ranked(found, fixed.floors, fixed.rarity)
+        elif self.wanted.mode == "all":
+            found, floor = self._gather(self.wanted.sources[0], narrowed, RANKED) if self.wanted.sources else ([], 0)
+            ranked = _Ranked(found, (floor,), tuple(1.0 for _ in self.wanted.terms))
+        else:
+            ranked = self._rank_any(narrowed)
+        ranked.found = [(part, c) for part, c in ranked.found if self._keeps(part, c)]
+        ranked.sessions = {(part.agent_id, c.session_no) for part, c in ranked.found}
+        return ranked
+
+    def _rank_any(self, narrowed: Filter) -> _Ranked:
+        """Candidates word by word, rarest first; a word past the bound only ranks what rarer ones brought, unless none did."""
+        counted = []
+        for n, source in enumerate(self.wanted.sources):
+            count = sum(len(search.numbers(p.conn, source.match, self._of(p, narrowed), RANKED_ANY + 1)) for p in self._parts)
+            counted.append((count, n))
+        floors = [NO_SOURCE] * len(counted)
+        groups: list[list[tuple[Part, Candidate]]] = []
+        total = 0
+        for count, n in sorted(counted):
+            if count == 0:
+                floors[n] = 0
+            elif total < RANKED_ANY and (count <= RANKED_ANY or not total):
+                found, floors[n] = self._gather(self.wanted.sources[n], narrowed, RANKED_ANY)
+                groups.append(found)
+                total += len(found)
+        telling = {self.wanted.sources[n].terms[0]: rarity(count, RANKED_ANY) for count, n in counted}
+        weights = tuple(telling.get(term, rarity(0, RANKED_ANY)) for term in self.wanted.terms)
+        return _Ranked(self._union(groups), tuple(floors), weights)
+
+    def _union(self, groups: list[list[tuple[Part, Candidate]]]) -> list[tuple[Part, Candidate]]:
+        return list({(part.agent_id, c.message_no): (part, c) for group in groups for part, c in group}.values())
+
+    def _of(self, part: Part, narrowed: Filter) -> Filter:
+        return replace(narrowed, sessions=part.sessions)
+
+    def _gather(self, source: Source, narrowed: Filter, bound: int | None) -> tuple[list[tuple[Part, Candidate]], int]:
+        """The newest candidates of all agents, at most `bound`, and the row number below which there are more (0: nowhere).
+
+        bound None: all that the filter's low end leaves.
+        """
+        found: list[tuple[Part, Candidate]] = []
+        floor = 0
+        each = 1 << 30 if bound is None else bound if len(self._parts) == 1 else max(50, 2 * bound // len(self._parts))
+        for part in self._parts:
+            newest, below = self._newest(part, source, self._of(part, narrowed), each)
+            found += [(part, candidate) for candidate in newest]
+            floor = max(floor, below)
+        if bound is not None and len(found) > bound:
+            found.sort(key=lambda pair: -pair[1].message_no)
+            floor = max(floor, found[bound - 1][1].message_no)
+        return [(part, c) for part, c in found if c.message_no >= floor], floor
+
+    def _newest(self, part: Part, source: Source, narrowed: Filter, limit: int) -> tuple[list[Candidate], int]:
+        """One agent's newest candidates; the last one's row number when there may be more, else 0."""
+        if not self.by_session:
+            found = search.candidates(part.conn, source.match, narrowed, limit)
+            return found, found[-1].message_no if len(found) == limit else 0
+        return self._newest_by_session(part, source, narrowed, limit)
+
+    def _newest_by_session(self, part: Part, source: Source, narrowed: Filter, limit: int) -> tuple[list[Candidate], int]:
+        """The same, no more of one session than PER_SESSION: a long session does not take the place of the others."""
+        taken: list[Candidate] = []
+        counts: Counter[int] = Counter()
+        step = min(limit, 500)
+        while len(taken) < limit:
+            full = tuple(sorted(no for no, count in counts.items() if count >= PER_SESSION))
+            found = search.candidates(part.conn, source.match, replace(narrowed, without=full), step)
+            for candidate in found:
+                counts[candidate.session_no] += 1
+                if counts[candidate.session_no] <= PER_SESSION:
+                    taken.append(candidate)
+            if len(found) < step:
+                return taken, 0
+            narrowed = replace(narrowed, high=found[-1].message_no - 1)
+        return taken, taken[-1].message_no
+
+    def _by_score(self, stage: int, ranked: _Ranked) -> Iterator[Entry]:
+        weights = Weights(self.wanted.terms, ranked.rarity, self._seen_to_ms)
+        after = self._after(stage)
+        scored = [
+            (-score(weights, {"text": c.text, "parts": c.parts}, c.time_ms), -c.time_ms, part, c) for part, c in ranked.found
+        ]
+        ties = Counter((s, t) for s, t, _, _ in scored)
+        named = {key for key, count in ties.items() if count > 1} | ({(after[0], after[1])} if after else set())
+        entries = sorted(self._named(stage, scored, named), key=lambda entry: entry.key)
+        for entry in self._once_a_session(entries) if self.by_session else entries:
+            if after is None or entry.key > after:
+                yield entry
+
+    def _named(self, stage: int, scored: list[tuple[float, int, Part, Candidate]], named: set[tuple[float, int]]) -> list[Entry]:
+        """Entries with their keys; event ids are looked up only where they decide."""
+        wanted: dict[str, list[int]] = {}
+        for s, t, part, c in scored:
+            if (s, t) in named:
+                wanted.setdefault(part.agent_id, []).append(c.message_no)
+        conns = {part.agent_id: part.conn for part in self._parts}
+        ids = {agent_id: search.event_ids(conns[agent_id], numbers) for agent_id, numbers in wanted.items()}
+        return [
+            Entry(part, c, stage, (s, t, ids.get(part.agent_id, {}).get(c.message_no, ""), part.agent_id, c.transcript_no))
+            for s, t, part, c in scored
+        ]
+
+    def _once_a_session(self, entries: list[Entry]) -> Iterator[Entry]:
+        seen: set[tuple[str, int]] = set()
+        for entry in entries:
+            if entry.session not in seen:
+                seen.add(entry.session)
+                yield entry
+
+    def _after(self, stage: int) -> tuple[Any, ...] | None:
+        return self._resume.after if self._resume and self._resume.stage == stage else None
+
+    # ------------------------------------------------------------------------------------------- newest first
+
+    def _beyond(self, stage: int, narrowed: Filter, ranked: _Ranked) -> Iterator[Entry]:
+        """What the bound left unranked, newest first."""
+        if all(floor == 0 for floor in ranked.floors):
+            return
+        if self.wanted.mode == "all":
+            narrowed = replace(narrowed, high=min(narrowed.high, ranked.floors[0] - 1))
+        yield from self._newest_first(stage, narrowed, ranked)
+
+    def _newest_first(self, stage: int, narrowed: Filter, ranked: _Ranked | None) -> Iterator[Entry]:
+        skipped = {(part.agent_id, c.message_no) for part, c in ranked.found} if ranked and self.wanted.mode == "any" else set()
+        after = self._after(stage)
+        streams = [self._agent_newest_first(part, stage, self._of(part, narrowed), after) for part in self._parts]
+        seen: set[tuple[str, int]] = set()
+        for entry in heapq.merge(*streams, key=lambda entry: entry.key):
+            if (entry.part.agent_id, entry.candidate.message_no) in skipped:
+                continue
+            if self.by_session:
+                if entry.session in seen or (ranked and entry.session in ranked.sessions) or not self._is_newest(entry):
+                    continue
+                seen.add(entry.session)
+            if after is None or entry.key > after:
+                yield entry
+
+    def _agent_newest_first(self, part: Part, stage: int, narrowed: Filter, after: tuple[Any, ...] | None) -> Iterator[Entry]:
+        """One agent's matches, newest first and by event id among those of one ms."""
+        if after is not None:
+            narrowed = replace(narrowed, high=min(narrowed.high, time_floor(1 - after[0]) - 1))
+        while found := search.candidates(part.conn, self.wanted.whole, narrowed, CHUNK):
+            if len(found) == CHUNK:
+                floor = time_floor(found[-1].time_ms)
+                rest = replace(narrowed, low=max(narrowed.low, floor), high=found[-1].message_no - 1)
+                found += search.candidates(part.conn, self.wanted.whole, rest, 1 << 30)
+            kept = [c for c in found if self._keeps(part, c)]
+            ids = search.event_ids(part.conn, [c.message_no for c in kept])
+            for _, same_time in groupby(kept, key=lambda c: c.time_ms):
+                keyed = [Entry(part, c, stage, (-c.time_ms, ids[c.message_no], part.agent_id, c.transcript_no)) for c in same_time]
+                yield from sorted(keyed, key=lambda entry: entry.key)
+            narrowed = replace(narrowed, high=time_floor(found[-1].time_ms) - 1)
+
+    def _is_newest(self, entry: Entry) -> bool:
+        """Whether the entry is of the time of its session's newest match."""
+        narrowed = search.of_session(self._filter, entry.candidate.session_no)
+        newest = search.numbers(entry.part.conn, self.wanted.whole, narrowed, 1)
+        return bool(newest) and newest[0] >> TIME_SHIFT == entry.candidate.time_ms
+
+    # ------------------------------------------------------------------------------------------------- checks
+
+    def _keeps(self, part: Part, candidate: Candidate) -> bool:
+        """Whether a candidate matches by its text, where the index alone cannot tell."""
+        if not self.wanted.query.checked and candidate.transcript_no not in self._rechecked(part):
+            return True
+        row = search.hit_row(part.conn, candidate)
+        try:
+            text = self.shown_text(part, row.payload)
+        except jsontext.BadJson:
+            return False
+        if self.catalogue.policy != "strict":
+            raw = searchable.message_text(jsontext.loads(row.payload, max_levels=1_000))
+            return self.wanted.holds(analyse(raw))
+        return self.wanted.holds(analyse(text.text, text.masks))
+
+    def _rechecked(self, part: Part) -> set[int]:
+        """Transcripts whose rows may have been made by an older catalogue."""
+        if part.agent_id not in self._stale:
+            self._stale[part.agent_id] = search.rechecked(part.conn) if part.pending.sessions else set()
+        return self._stale[part.agent_id]

@@ -1,0 +1,35 @@
+"""The callers' and operators' door: HTTP in, kernel verbs called, JSON and pages out.
+
+It keeps three promises: nothing but /healthz and the sign-in page answers without a credential, every input is checked before anything
+is stored, and every failure is an answer that names what is wrong.
+"""
+
+from flask import Flask
+
+from shared.config import Settings, read_settings
+from web import access, admission, errors, headers, pages, routes, views
+from web.reading import MAX_BODY_BYTES
+from web.services import EXTENSION, Services
+
+MAX_FORM_BYTES = 64 << 10
+
+
+def create_app(settings: Settings | None = None) -> Flask:
+    """The WSGI application of one data folder; nothing is opened before the first request that needs it.
+
+    settings: read from SESSION_SEARCH_* variables when left out.
+    """
+    settings = settings or read_settings()
+    app = Flask(__name__)
+    app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES + 1  # a chunked body is cut here without an error: one byte more tells
+    app.config["MAX_FORM_MEMORY_SIZE"] = MAX_FORM_BYTES
+    app.config["SEND_FILE_MAX_AGE_DEFAULT"] = 300
+    app.extensions[EXTENSION] = Services(settings)
+    errors.install(app)
+    access.install(app)
+    admission.install(app, settings)
+    headers.install(app)
+    routes.install(app)
+    views.install(app)
+    pages.install(app)
+    return app

@@ -1,0 +1,12 @@
+"""The list of sessions for callers."""
+
+from shared.listing import ListRequest, list_sessions
+from web.auth import caller_of
+from web.bodies import ListSessions
+from web.call import Call, Reply, given
+
+
+def listing(call: Call[ListSessions]) -> Reply:
+    """A page of the sessions that the caller sees, most recently used first."""
+    asked = ListRequest(**given(call.body, "limit", "cursor", "scope"))
+    return Reply(list_sessions(call.store, caller_of(call.credential, call.body.caller), asked))

@@ -1,0 +1,194 @@
+"""Every operation for programs, one table: it feeds the routes, the OpenAPI document and the reference page.
+
+A path that is not here answers nothing under /v1; an operation whose kinds are empty needs no credential.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from web import answers, bodies, documents, health, history, listing, metrics, ops, search, sessions
+from web.call import Call, Reply
+
+PLATFORM = frozenset({"platform"})
+READERS = frozenset({"platform", "agent"})
+OPERATORS = frozenset({"operator"})
+MACHINES = frozenset({"operator", "platform"})
+ANYBODY = frozenset({"platform", "agent", "operator"})
+NOBODY: frozenset[str] = frozenset()  # no credential needed
+
+
+Handler = Callable[[Call[Any]], Reply]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """One path with its methods, fields, answer, and the kinds of credential that may use it."""
+
+    name: str
+    path: str  # as OpenAPI writes it: /v1/ops/jobs/{id}
+    summary: str
+    handler: Handler
+    group: str
+    kinds: frozenset[str]
+    methods: tuple[str, ...] = ("GET",)
+    body: type[bodies.Body] = bodies.Nothing
+    answer: type[answers.Answer] | None = None  # None: a document of its own, of the type `media`
+    status: int = 200
+    errors: tuple[int, ...] = ()  # beyond those that every operation with a body or a credential may answer
+    acts: bool = False  # changes something for operators: closed to read-only tokens
+    idempotent: bool = False  # takes an Idempotency-Key
+    retry_after: bool = False  # its answer may carry Retry-After
+    media: str = "application/json"
+
+
+_write = partial(Operation, methods=("POST",), kinds=PLATFORM, group="Write")
+_read = partial(Operation, methods=("POST", "GET"), kinds=READERS, group="Read")
+_look = partial(Operation, kinds=OPERATORS, group="Operate")
+_act = partial(Operation, methods=("POST",), kinds=OPERATORS, group="Operate", acts=True)
+_watch = partial(Operation, kinds=ANYBODY, group="Watch")
+
+OPERATIONS: tuple[Operation, ...] = (
+    _write(
+        name="put",
+        path="/v1/sessions/put",
+        summary="Make a session, or change what is named",
+        body=bodies.PutSession,
+        answer=answers.Session,
+        handler=sessions.put,
+        errors=(409, 422, 507),
+    ),
+    _write(
+        name="append",
+        path="/v1/sessions/append",
+        summary="Store and index events, all or none",
+        body=bodies.AppendEvents,
+        answer=answers.Appended,
+        handler=sessions.append,
+        errors=(409, 507),
+        idempotent=True,
+    ),
+    _write(
+        name="rewind",
+        path="/v1/sessions/rewind",
+        summary="Move the leaf to an event, or to none",
+        body=bodies.RewindSession,
+        answer=answers.Rewound,
+        handler=sessions.rewind,
+        errors=(404, 507),
+    ),
+    _write(
+        name="reset",
+        path="/v1/sessions/reset",
+        summary="Begin a new transcript under the key",
+        body=bodies.ResetSession,
+        answer=answers.Reset,
+        handler=sessions.reset,
+        errors=(404, 409, 507),
+    ),
+    _write(
+        name="delete",
+        path="/v1/sessions/delete",
+        summary="Delete a session, its events and its index rows",
+        body=bodies.DeleteSession,
+        answer=answers.Deleted,
+        handler=sessions.delete,
+        errors=(404, 507),
+    ),
+    _read(
+        name="search",
+        path="/v1/sessions/search",
+        summary="Find messages on the active branches that the caller sees",
+        body=bodies.SearchSessions,
+        answer=answers.Found,
+        handler=search.search,
+        errors=(422,),
+        retry_after=True,
+    ),
+    _read(
+        name="history",
+        path="/v1/sessions/history",
+        summary="Read one session's messages, page by page or around one",
+        body=bodies.ReadHistory,
+        answer=answers.Page,
+        handler=history.history,
+        errors=(404,),
+    ),
+    _read(
+        name="list",
+        path="/v1/sessions/list",
+        summary="List the sessions that the caller sees",
+        body=bodies.ListSessions,
+        answer=answers.Sessions,
+        handler=listing.listing,
+        errors=(422,),
+    ),
+    _look(name="opsAgents", path="/v1/ops/agents", summary="How much of every agent is indexed", answer=answers.Agents, handler=ops.agents),
+    _look(name="opsQueue", path="/v1/ops/queue", summary="Depth, waits and workers", answer=answers.QueueState, handler=ops.queue),
+    _look(name="opsJobs", path="/v1/ops/jobs", summary="Find jobs", body=bodies.ListJobs, answer=answers.Jobs, handler=ops.jobs),
+    _look(
+        name="opsJob",
+        path="/v1/ops/jobs/{id}",
+        summary="One job and what happened to it",
+        answer=answers.JobDetail,
+        handler=ops.job,
+        errors=(404,),
+    ),
+    _look(
+        name="opsBatch",
+        path="/v1/ops/batches/{id}",
+        summary="How far a bulk run is",
+        answer=answers.Batch,
+        handler=ops.batch_progress,
+        errors=(404,),
+    ),
+    _act(
+        name="opsReindex",
+        path="/v1/ops/reindex",
+        summary="Reconcile a session, an agent or everything",
+        body=bodies.Reindex,
+        answer=answers.Ordered,
+        handler=ops.reindex,
+        status=202,
+        errors=(404,),
+    ),
+    _act(
+        name="opsJobRetry",
+        path="/v1/ops/jobs/{id}/retry",
+        summary="Queue an ended job again",
+        answer=answers.JobDetail,
+        handler=ops.retry,
+        errors=(404, 409),
+    ),
+    _act(
+        name="opsJobCancel",
+        path="/v1/ops/jobs/{id}/cancel",
+        summary="Cancel a job",
+        answer=answers.JobDetail,
+        handler=ops.cancel,
+        errors=(404, 409),
+    ),
+    _act(
+        name="opsJobsRetry",
+        path="/v1/ops/jobs/retry",
+        summary="Queue again what the filter selects",
+        body=bodies.JobFilter,
+        answer=answers.Changed,
+        handler=ops.retry_selected,
+    ),
+    _act(
+        name="opsJobsCancel",
+        path="/v1/ops/jobs/cancel",
+        summary="Cancel what the filter selects",
+        body=bodies.JobFilter,
+        answer=answers.Changed,
+        handler=ops.cancel_selected,
+    ),
+    _act(name="opsQueuePause", path="/v1/ops/queue/pause", summary="Hand out no more work", answer=answers.Paused, handler=ops.pause),
+    _act(name="opsQueueResume", path="/v1/ops/queue/resume", summary="Hand out work again", answer=answers.Paused, handler=ops.resume),
+    _watch(name="healthz", path="/healthz", summary="The process is alive", answer=answers.Health, handler=health.alive, kinds=NOBODY),
+    _watch(name="readyz", path="/readyz", summary="Databases open and work gets done", answer=answers.Ready, handler=health.ready),
+    _watch(name="metrics", path="/metrics", summary="Figures for Prometheus", handler=metrics.metrics, kinds=MACHINES, media=metrics.MEDIA),
+    _watch(name="openapi", path="/openapi.json", summary="This description", handler=documents.openapi),
+)

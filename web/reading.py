@@ -1,0 +1,201 @@
+"""A request's body or query into a checked struct; whatever is wrong with it is said by name, and nothing has happened yet.
+
+JSON only, 4 MiB and 64 levels at most, unknown fields and repeated parameters refused. The read verbs take the same
+fields as query parameters, the caller as `callerAgent`, `callerSession` and `sandboxed`.
+"""
+
+import functools
+import re
+from collections.abc import Iterable
+from typing import Any, TypeVar, cast
+from urllib.parse import parse_qsl
+
+import msgspec
+from flask import request
+from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
+
+from shared import jsontext
+from shared.errors import BadQuery, BadRequest, Unprocessable
+from web.bodies import MAX_ID_BYTES, MAX_KEY_BYTES, Body
+from web.wording import Schema, describe
+
+B = TypeVar("B", bound=Body)
+
+MAX_BODY_BYTES = 4 << 20
+MAX_PARAMETERS = 64
+CALLER_PARAMETERS = {"callerAgent": "agentId", "callerSession": "sessionKey", "sandboxed": "sandboxed"}
+_BYTE_LIMITS = {
+    "session_key": MAX_KEY_BYTES,
+    "spawned_by": MAX_KEY_BYTES,
+    "session_id": MAX_ID_BYTES,
+    "new_session_id": MAX_ID_BYTES,
+    "message_id": MAX_ID_BYTES,
+    "to_event_id": MAX_ID_BYTES,
+}
+
+
+def read_body(shape: type[B]) -> B:
+    """The JSON body of this request as `shape`; an absent body is an empty object where no field is required.
+
+    raises: UnsupportedMediaType, RequestEntityTooLarge, BadRequest naming the field and what it must be.
+    """
+    if request.query_string:
+        raise BadRequest("this path takes no query parameters; its fields go into the body")
+    data = request.get_data(cache=False)
+    if len(data) > MAX_BODY_BYTES:
+        raise RequestEntityTooLarge
+    if not data and not request.content_type:
+        return convert({}, shape)
+    if request.mimetype != "application/json" or request.mimetype_params.get("charset", "utf-8").lower() not in ("utf-8", "utf8"):
+        raise UnsupportedMediaType("Content-Type must be application/json, in UTF-8.")
+    if request.headers.get("Content-Encoding", "identity") != "identity":
+        raise UnsupportedMediaType("Content-Encoding must be left out: bodies are read as they are.")
+    try:
+        return convert(jsontext.loads(data), shape)
+    except jsontext.BadJson as e:
+        raise BadRequest(f"the body is no JSON that can be read: {e}") from None
+
+
+def read_query(shape: type[B], pairs: Iterable[tuple[str, str]] | None = None) -> B:
+    """The query parameters of this request as `shape`, by the same rules as its body."""
+    given: dict[str, Any] = {}
+    parameters = parameters_of(shape)
+    for name, text in query_pairs() if pairs is None else pairs:
+        if name not in parameters:
+            raise BadRequest(f"unknown query parameter {_quoted(name)}{_known({'properties': parameters})}", _short(name))
+        if name in given:
+            raise BadRequest(f"query parameter {name} is given more than once", name)
+        given[name] = _value(name, text, parameters[name])
+    if caller := {field: given.pop(name) for name, field in CALLER_PARAMETERS.items() if name in given}:
+        given["caller"] = caller
+    return convert(given, shape, in_query=True)
+
+
+def query_pairs() -> list[tuple[str, str]]:
+    """The query string's names and values in order; it must be UTF-8."""
+    try:
+        return parse_qsl(
+            request.query_string.decode("ascii"),
+            keep_blank_values=True,
+            encoding="utf-8",
+            errors="strict",
+            max_num_fields=MAX_PARAMETERS,
+        )
+    except UnicodeDecodeError:
+        raise BadRequest("the query string is not percent-encoded UTF-8") from None
+    except ValueError:
+        raise BadRequest(f"the query string has more than {MAX_PARAMETERS} parameters") from None
+
+
+@functools.cache
+def parameters_of(shape: type[Body]) -> dict[str, Schema]:
+    """The query parameters that stand for a struct's fields, each with its schema."""
+    properties = dict(schema_of(shape)["properties"])
+    if properties.pop("caller", None) is None:
+        return properties
+    caller = _schemas(shape)["CallerName"]["properties"]
+    return {**properties, **{name: caller[field] for name, field in CALLER_PARAMETERS.items()}}
+
+
+def convert(value: Any, shape: type[B], in_query: bool = False) -> B:
+    """A decoded value as `shape`.
+
+    raises: BadRequest naming the field; BadQuery and Unprocessable for a query out of its limits and an unknown scope.
+    """
+    try:
+        made = msgspec.convert(value, shape)
+    except msgspec.ValidationError as e:
+        raise _refusal(str(e), shape, in_query) from None
+    _check_bytes(made)
+    return made
+
+
+@functools.cache
+def _schemas(shape: type[Body]) -> dict[str, Schema]:
+    return cast("dict[str, Schema]", msgspec.json.schema_components([shape], ref_template="{name}")[1])
+
+
+def schema_of(shape: type[Body]) -> Schema:
+    """The JSON schema of one struct."""
+    return _schemas(shape)[shape.__name__]
+
+
+_MISSING = re.compile(r"Object missing required field `(.+?)`(?: - at `\$\.?(.*)`)?", re.DOTALL)
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$\.?([^`]*)`)?", re.DOTALL)
+_AT = re.compile(r"(.*) - at `\$\.?([^`]*)`", re.DOTALL)
+
+
+def _refusal(message: str, shape: type[Body], in_query: bool) -> BadRequest:
+    """A validation message of msgspec in this program's words."""
+    if found := _MISSING.fullmatch(message):
+        path = _named(_join(found[2], found[1]), in_query)
+        return BadRequest(f"{path} is missing", path)
+    if found := _UNKNOWN.fullmatch(message):
+        return BadRequest(
+            f"unknown field {_quoted(_join(found[2], found[1]))}{_known(_schema_at(shape, found[2] or ''))}", _short(found[1])
+        )
+    if found := _AT.fullmatch(message):
+        path = _named(found[2], in_query)
+        detail = f"{path} must be {describe(_schema_at(shape, found[2]))}"
+        return BadRequest(detail, path) if ", got `" in found[1] else _out_of_limits(detail, path)
+    return BadRequest("the body must be a JSON object")
+
+
+def _out_of_limits(detail: str, path: str) -> BadRequest:
+    """A value of the right type and outside its limits: what the contract makes a 422 is one."""
+    if path == "query":
+        return BadQuery(detail)
+    return Unprocessable(detail, path) if path == "scope" else BadRequest(detail, path)
+
+
+def _schema_at(shape: type[Body], path: str) -> Schema:
+    """The schema of the field that a path such as `caller.agentId` or `events[3]` names."""
+    schema = schema_of(shape)
+    for step in re.findall(r"[^.\[\]]+", path):
+        if "$ref" in schema:
+            schema = _schemas(shape)[schema["$ref"]]
+        schema = schema.get("properties", {}).get(step) or schema.get("items") or {}
+    return _schemas(shape)[schema["$ref"]] if "$ref" in schema else schema
+
+
+def _value(name: str, text: str, schema: Schema) -> Any:
+    """A parameter's text as the JSON value that its field takes; what does not fit stays text and is refused with its field."""
+    types = {part.get("type") for part in schema.get("anyOf", [schema])}
+    if "integer" in types and re.fullmatch(r"-?\d{1,18}", text, re.ASCII):
+        return int(text)
+    if "boolean" in types and text in ("true", "false"):
+        return text == "true"
+    return text
+
+
+def _check_bytes(made: Body) -> None:
+    for name in made.__struct_fields__:
+        value = getattr(made, name)
+        if isinstance(value, Body):
+            _check_bytes(value)
+        elif isinstance(value, str) and name in _BYTE_LIMITS and len(value.encode()) > _BYTE_LIMITS[name]:
+            field = msgspec.structs.fields(type(made))[made.__struct_fields__.index(name)].encode_name
+            raise BadRequest(f"{field} must have at most {_BYTE_LIMITS[name]} bytes of UTF-8", field)
+
+
+def _known(schema: Schema) -> str:
+    names = ", ".join(schema.get("properties", ()))
+    return f"; known are {names}" if names else "; none is known here"
+
+
+def _named(path: str, in_query: bool) -> str:
+    """A field's path as the caller wrote it."""
+    names = {f"caller.{field}": name for name, field in CALLER_PARAMETERS.items()} if in_query else {}
+    return names.get(path, path)
+
+
+def _join(path: str | None, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _quoted(name: str) -> str:
+    return f"“{_short(name)}”"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 80 else name[:79] + "…"

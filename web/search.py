@@ -1,0 +1,25 @@
+"""Search for callers: the kernel answers, then what the answer found owed is handed to the queue."""
+
+from shared.search import SearchRequest, search_sessions
+from web.auth import caller_of
+from web.bodies import SearchSessions
+from web.call import Call, Reply, given
+from web.times import milliseconds
+
+
+def search(call: Call[SearchSessions]) -> Reply:
+    """One page of hits; trouble with the queue never fails it, for the pending marks in the database stay."""
+    body = call.body
+    asked = SearchRequest(
+        body.query,
+        after_ms=milliseconds("after", body.after),
+        before_ms=milliseconds("before", body.before),
+        **given(body, "session_key", "role", "match", "order", "group", "scope", "limit", "cursor"),
+    )
+    answer = search_sessions(call.store, caller_of(call.credential, body.caller), asked, call.now_ms)
+    if answer.owed:
+        call.queue.enqueue_reconcile(answer.owed, call.now_ms)
+    for agent_id in answer.drain:
+        call.queue.enqueue_drain(agent_id, call.now_ms)
+    retry = {} if answer.retry_after_s is None else {"Retry-After": str(answer.retry_after_s)}
+    return Reply(answer.body, headers=retry)

@@ -1,0 +1,78 @@
+"""How gunicorn serves this door: `gunicorn -c python:web.serving`. Everything comes from the settings.
+
+Threads, so that a slow reader does not hold up others; HUP reloads, TERM drains; no access log of gunicorn's own, for it
+would hold what was asked. A request too malformed to reach the application is answered in the same form as every other error.
+"""
+
+import logging
+import socket
+from typing import Any
+
+from gunicorn import util  # type: ignore[import-untyped]
+from gunicorn.glogging import Logger  # type: ignore[import-untyped]
+from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException  # type: ignore[import-untyped]
+from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
+
+from shared.config import read_settings
+from shared.logs import configure_logs
+
+log = logging.getLogger("web.serving")
+_settings = read_settings()
+
+
+class CleanWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn is not typed
+    """Threads whose answers to malformed requests are problem documents, and whose log quotes nothing of them."""
+
+    def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: BaseException) -> None:
+        status, name, title = _refusal(exc)
+        if status < 500:
+            log.info("request refused", extra={"status": status, "error": type(exc).__name__})
+        else:
+            log.error("request failed", exc_info=exc)
+        body = f'{{"type":"urn:session-search:problem:{name}","title":"{title}","status":{status},"detail":"{title}."}}'
+        head = (f"HTTP/1.1 {status} {title}", "Connection: close", "Content-Type: application/problem+json", f"Content-Length: {len(body)}")
+        try:
+            util.write_nonblock(client, ("\r\n".join(head) + "\r\n\r\n" + body).encode("ascii"))
+        except OSError:
+            log.debug("client was gone before its refusal")
+
+
+def _refusal(exc: BaseException) -> tuple[int, str, str]:
+    if isinstance(exc, LimitRequestLine):
+        return 414, "address-too-long", "The address is too long"
+    if isinstance(exc, LimitRequestHeaders):
+        return 431, "headers-too-large", "The headers are too large"
+    if isinstance(exc, ParseException):
+        return 400, "bad-request", "The request is not well-formed HTTP"
+    return 500, "internal", "Something went wrong here"
+
+
+class OurLogger(Logger):  # type: ignore[misc]  # gunicorn is not typed
+    """gunicorn's own records go where all others go, as JSON lines."""
+
+    def setup(self, cfg: Any) -> None:
+        super().setup(cfg)
+        self.error_log.handlers.clear()
+        self.error_log.propagate = True
+
+
+def on_starting(server: Any) -> None:
+    """Logs are set up before the first line."""
+    configure_logs()
+
+
+wsgi_app = "web:create_app()"
+bind = f"{_settings.host}:{_settings.port}" if ":" not in _settings.host else f"[{_settings.host}]:{_settings.port}"
+workers = _settings.web_processes
+threads = _settings.web_threads
+worker_class = CleanWorker
+logger_class = OurLogger
+control_socket_disable = True
+accesslog = None
+loglevel = "warning"
+keepalive = 30
+timeout = 120
+graceful_timeout = 25
+limit_request_line = 8190
+limit_request_fields = 64
+limit_request_field_size = 8190

@@ -1,0 +1,24 @@
+"""Times on their way in: milliseconds since 1970, or ISO 8601, both as milliseconds."""
+
+from datetime import UTC, datetime
+
+from shared.errors import BadRequest
+
+
+def milliseconds(field: str, value: int | str | None) -> int | None:
+    """A time as a request gave it, in milliseconds; without a zone it is UTC.
+
+    raises: BadRequest naming the field for what is no time.
+    """
+    if value is None or isinstance(value, int):
+        return value
+    try:
+        moment = datetime.fromisoformat(value)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        ms = int(moment.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        ms = -1
+    if ms < 0:
+        raise BadRequest(f"{field} must be milliseconds since 1970, or ISO 8601 such as 2026-11-30T10:15:00Z", field)
+    return ms

@@ -1,0 +1,67 @@
+"""What templates are given besides their data: the credential, the form token, and how times, sizes and matches are written."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from flask import Flask, g
+
+from web import signin
+
+
+def install(app: Flask) -> None:
+    """Every template has them."""
+    app.jinja_env.trim_blocks = True
+    app.jinja_env.lstrip_blocks = True
+    app.jinja_env.filters.update(minute=minute, size=size, span=span, marked=marked)
+    app.context_processor(_common)
+
+
+def _common() -> dict[str, Any]:
+    return {"credential": g.get("credential"), "form_token": signin.form_token, "signed_in": "sign_in" in g}
+
+
+def marked(text: str, highlights: Sequence[Sequence[int]]) -> Iterator[tuple[str, bool]]:
+    """The text in pieces, each with whether it is a match; highlights are half-open offsets in code points."""
+    at = 0
+    for start, end in highlights:
+        if start > at:
+            yield text[at:start], False
+        yield text[start:end], True
+        at = end
+    if at < len(text):
+        yield text[at:], False
+
+
+def minute(iso: str | None) -> str:
+    """A time as people read it, in UTC: 2026-11-30 10:15."""
+    return f"{iso[:10]} {iso[11:16]}" if iso else "–"
+
+
+def span(ms: float | None) -> str:
+    """A duration in the unit that suits it: 80 ms, 4.2 s, 3 min, 2 h, 5 d."""
+    if ms is None:
+        return "–"
+    for limit, unit, size_ms in ((1_000, "ms", 1), (60_000, "s", 1_000), (3_600_000, "min", 60_000), (172_800_000, "h", 3_600_000)):
+        if ms < limit:
+            value = ms / size_ms
+            return f"{value:.1f} {unit}" if unit == "s" and value < 10 else f"{value:.0f} {unit}"
+    return f"{ms / 86_400_000:.0f} d"
+
+
+def since(iso: str | None, now_ms: int) -> str:
+    """How long ago a time was."""
+    if not iso:
+        return "never"
+    return span(max(0, now_ms - datetime.fromisoformat(iso).replace(tzinfo=UTC).timestamp() * 1000)) + " ago"
+
+
+def size(count: int) -> str:
+    """Bytes in the unit that suits them."""
+    value, units = float(count), iter(("B", "KiB", "MiB", "GiB"))
+    unit = next(units)
+    for larger in units:
+        if value < 1024:
+            break
+        value, unit = value / 1024, larger
+    return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"

@@ -1,0 +1,19 @@
+"""session-search serve: gunicorn with its threads, configured by the web door itself."""
+
+import sys
+
+import click
+
+from shared.config import read_settings
+from worker.commands.common import json_option
+
+
+@click.command("serve")
+@json_option
+def serve_command(as_json: bool) -> None:
+    """Answer HTTP requests on SESSION_SEARCH_HOST and SESSION_SEARCH_PORT until TERM or Ctrl-C; logs are JSON lines."""
+    from gunicorn.app.wsgiapp import WSGIApplication  # type: ignore[import-untyped]
+
+    read_settings()  # a bad value is told here, in one line, and not by a process of gunicorn's
+    sys.argv = [sys.argv[0], "-c", "python:web.serving"]
+    WSGIApplication("%(prog)s", prog="session-search serve").run()

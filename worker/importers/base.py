@@ -1,0 +1,258 @@
+"""What every format's reader shares: a session as read, the lines of a file, what was wrong with them, and events made fit to store.
+
+A reader decides each event from the lines up to it and never from later ones, so that a file that grew gives the same events again
+and its new part. It holds one line at a time, and of the others ids and fingerprints only.
+"""
+
+import re
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from shared import jsontext
+from shared.errors import BadRequest
+from shared.transcript import MAX_ID_BYTES, read_event, time_of
+
+MAX_LINE_BYTES = 16 << 20  # a longer line is passed over unread; the longest of real transcripts (images in base64) stay below it
+MAX_PROBLEMS = 200  # kept a file; the rest is counted
+_BOM = b"\xef\xbb\xbf"
+_CHUNK = 1 << 20
+
+
+Event = dict[str, Any]  # in the pi/OpenClaw v3 shape
+
+
+@dataclass(frozen=True)
+class Source:
+    """One session of a file; its events are read while they are iterated, every one with an id."""
+
+    session_id: str
+    events: Iterator[Event]
+    title: str | None = None
+    kind: str = "main"
+    parent_id: str | None = None  # source id of the session that spawned it
+    copied_from: str | None = None  # source id of the session whose events may stand copied at its beginning
+    agent_id: str | None = None  # where the source names the agent
+    created_at_ms: int | None = None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something to tell about a file; line 0 is the file as a whole."""
+
+    line: int
+    reason: str
+
+    def text(self, path: Path | str) -> str:
+        """`a.jsonl:3: reason`, on one line."""
+        place = f"{path}:{self.line}" if self.line else f"{path}"
+        return f"{place}: {self.reason}"
+
+
+@dataclass
+class Problems:
+    """What was found wrong in one file, in the order of its lines."""
+
+    found: list[Problem] = field(default_factory=list)
+    skipped: int = 0  # lines that could not be used
+    more: int = 0  # problems beyond MAX_PROBLEMS
+
+    def skip(self, line: int, reason: str) -> None:
+        """A line that is left out."""
+        self.skipped += 1
+        self.note(line, f"line skipped: {reason}")
+
+    def note(self, line: int, reason: str) -> None:
+        """Something that was mended, or waits."""
+        if len(self.found) < MAX_PROBLEMS:
+            self.found.append(Problem(line, reason))
+        else:
+            self.more += 1
+
+
+@dataclass(frozen=True)
+class Format:
+    """How one format is read. trace: what a stored event and its copy in a forked session's file have in common."""
+
+    name: str
+    read: Callable[[Path, Problems], Generator[Source, None, None]]
+    trace: Callable[[Event], str]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a file; whole is False for a last line without its newline, data is None where it was too long to read."""
+
+    number: int
+    offset: int
+    data: bytes | None
+    whole: bool
+
+
+def raw_lines(path: Path, max_bytes: int = MAX_LINE_BYTES) -> Iterator[Line]:
+    """The lines of a file, cut at LF only, without their ends and without a byte-order mark."""
+    with path.open("rb") as file:
+        number, offset = 0, 0
+        while data := file.readline(max_bytes + 1):
+            number += 1
+            size = len(data)
+            whole, line = data.endswith(b"\n"), data
+            if size > max_bytes and not whole:
+                rest, whole = _pass_over(file.readline)
+                yield Line(number, offset, None, whole)
+                size += rest
+            else:
+                if number == 1 and line.startswith(_BOM):
+                    line = line[len(_BOM) :]
+                yield Line(number, offset, line.strip(b" \t\r\n"), whole)
+            offset += size
+
+
+def _pass_over(readline: Callable[[int], bytes]) -> tuple[int, bool]:
+    size = 0
+    while data := readline(_CHUNK):
+        size += len(data)
+        if data.endswith(b"\n"):
+            return size, True
+    return size, False
+
+
+class Entry(NamedTuple):
+    """A line that is a JSON object."""
+
+    number: int
+    offset: int
+    value: dict[str, Any]
+
+
+def entries(path: Path, problems: Problems) -> Iterator[Entry]:
+    """The JSON objects of a file; every other line is reported and passed over, an unfinished last one waits."""
+    for line in raw_lines(path):
+        entry = read_line(line, problems)
+        if entry:
+            yield entry
+
+
+def read_line(line: Line, problems: Problems) -> Entry | None:
+    """The object of one line, or None with the reason reported."""
+    if line.data is None:
+        problems.skip(line.number, f"longer than {MAX_LINE_BYTES >> 20} MiB")
+        return None
+    if not line.data:
+        return None
+    try:
+        value = jsontext.loads(line.data)
+        reason = "not a JSON object"
+    except jsontext.BadJson as e:
+        value, reason = None, f"not valid JSON ({e})"
+    if isinstance(value, dict):
+        return Entry(line.number, line.offset, value)
+    if line.whole:
+        problems.skip(line.number, reason)
+    else:
+        problems.note(line.number, "line is incomplete and waits for the rest")
+    return None
+
+
+def entry_at(path: Path, number: int, offset: int) -> Entry | None:
+    """The object of a line that was read before."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        data = file.readline(MAX_LINE_BYTES + 1)
+    return read_line(Line(number, offset, data.removeprefix(_BOM).strip(b" \t\r\n"), True), Problems())
+
+
+def safe_id(value: str) -> str:
+    """The id itself, or a hash of it where it is longer than an id may be or holds control characters."""
+    data = value.encode("utf-8", "surrogatepass")
+    if len(data) <= MAX_ID_BYTES and value.isprintable():
+        return value
+    return "h" + sha256(data).hexdigest()[:40]
+
+
+def kind_of(value: dict[str, Any], name: str = "type") -> str:
+    """The value's type where it is a string; "" otherwise."""
+    kind = value.get(name)
+    return kind if isinstance(kind, str) else ""
+
+
+LINE_ID = re.compile(r"l\d{6,}", re.ASCII)
+
+
+def line_id(number: int) -> str:
+    """The id of an event that has none: its line, which stays the same when the file grows."""
+    return f"l{number:06d}"
+
+
+def quoted(value: object) -> str:
+    """A value for a report: on one line, and short."""
+    text = repr(value)
+    return text if len(text) <= 80 else text[:76] + " ..."
+
+
+class Finisher:
+    """Makes one session's events fit to store: ids within their bounds, each once, parents known, times understood."""
+
+    def __init__(self, problems: Problems, time: Any = None) -> None:
+        self._problems = problems
+        self._seen: dict[str, int] = {}
+        self._time = time if time_of(time) is not None else None
+
+    def __contains__(self, event_id: object) -> bool:
+        return event_id in self._seen
+
+    def finish(self, number: int, event: dict[str, Any], content: object = None) -> dict[str, Any] | None:
+        """The event with what was wrong mended and reported; None when it is left out.
+
+        content: what makes a repeated id the same event; the whole event when None.
+        """
+        self._shorten_ids(number, event)
+        if not self._first(number, event["id"], event if content is None else content):
+            return None
+        self._date(number, event)
+        self._look_for_parent(number, event)
+        try:
+            read_event(event, "event")
+        except BadRequest as e:
+            self._problems.skip(number, str(e))
+            return None
+        self._seen[event["id"]] = hash(jsontext.dumps(event if content is None else content))
+        return event
+
+    def _shorten_ids(self, number: int, event: dict[str, Any]) -> None:
+        for name in ("id", "parentId", "targetId"):
+            value = event.get(name)
+            if isinstance(value, str) and value and (short := safe_id(value)) != value:
+                event[name] = short
+                if name == "id":
+                    self._problems.note(number, f"id {quoted(value)} is too long or unprintable and was replaced by {short}")
+
+    def _first(self, number: int, event_id: str, content: object) -> bool:
+        stored = self._seen.get(event_id)
+        if stored is None:
+            return True
+        same = stored == hash(jsontext.dumps(content))
+        self._problems.note(number, f"id {quoted(event_id)} repeated with {'the same' if same else 'other'} content; the first one is kept")
+        return False
+
+    def _date(self, number: int, event: dict[str, Any]) -> None:
+        value = event.get("timestamp")
+        if value is not None and time_of(value) is None:
+            self._problems.note(number, f"timestamp {quoted(value)} is not a time; the event before it lends its own")
+            event["sourceTimestamp"] = event.pop("timestamp")
+            value = None
+        if value is not None:
+            self._time = value
+        elif self._time is not None:
+            event["timestamp"] = self._time
+        else:
+            event.pop("timestamp", None)
+
+    def _look_for_parent(self, number: int, event: dict[str, Any]) -> None:
+        parent = event.get("parentId")
+        if parent is not None and not (isinstance(parent, str) and parent in self._seen):
+            self._problems.note(number, f"parent {quoted(parent)} not found before this line; the event hangs on the leaf")
+            if not isinstance(parent, str):
+                event["sourceParentId"] = event.pop("parentId")

@@ -1,0 +1,240 @@
+"""Codex rollouts: a line is {"timestamp", "type", "payload"}; what was said stands in response items and, mostly, again in events.
+
+A response item is taken, and an event only where no item of the same words stands beside it: each text once, and a text that was said
+twice twice. Tool calls, their results and reasoning become blocks of the v3 shape. What Codex put into the person's mouth (environment,
+instructions, notices) is kept as a custom event. A rollback of n turns moves the leaf to before the n-th last of the person's messages.
+source: codex-rs, protocol and rollout; a rollback counts user messages, rollout/truncation.rs.
+"""
+
+from collections.abc import Generator, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shared import jsontext
+from shared.errors import UnknownFormat
+from shared.searchable import message_text
+from shared.transcript import time_of
+from worker.importers.base import Entry, Finisher, Problems, Source, entries, kind_of, line_id
+from worker.importers.codex_pairs import Pairs, Spoken
+
+FORMAT = "codex"
+_TYPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
+_BARE = frozenset({"message", "reasoning", "function_call", "function_call_output", "local_shell_call"})  # items before the envelope came
+_CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call", "mcp_tool_call"})
+_RESULTS = frozenset({"function_call_output", "custom_tool_call_output", "mcp_tool_call_output", "tool_search_output"})
+_SPEAKERS = {"user_message": "user", "agent_message": "assistant"}
+_TURN_MARKS = frozenset({"task_started", "task_complete", "turn_started", "turn_complete", "turn_aborted"})
+_CONTEXT = (  # what a user item holds from its first to its last character when Codex wrote it: codex-rs, contextual_user_message.rs
+    ("<environment_context>", "</environment_context>"),
+    ("<user_instructions>", "</user_instructions>"),
+    ("# AGENTS.md instructions", "</INSTRUCTIONS>"),
+    ("<INSTRUCTIONS>", "</INSTRUCTIONS>"),
+    ("<skill>", "</skill>"),
+    ("<user_shell_command>", "</user_shell_command>"),
+    ("<turn_aborted>", "</turn_aborted>"),
+    ("<subagent_notification>", "</subagent_notification>"),
+    ("<additional_context>", "</additional_context>"),
+)
+
+
+def read(path: Path, problems: Problems) -> Generator[Source, None, None]:
+    """The one session of the file. raises: UnknownFormat before anything is yielded."""
+    lines = entries(path, problems)
+    first = _first_of_ours(lines, problems, path)
+    meta = _meta(first.value)
+    session_id, parent_id = _id(meta, "id") or _id(meta, "session_id"), _spawner(meta)
+    yield Source(
+        session_id=session_id or path.stem,
+        events=_Rollout(problems, first.value.get("timestamp")).events(first, lines),
+        kind="subagent" if parent_id else "main",
+        parent_id=parent_id,
+        copied_from=_id(meta, "forked_from_id") or parent_id,
+        created_at_ms=time_of(meta.get("timestamp")) or time_of(first.value.get("timestamp")),
+    )
+
+
+def trace(event: dict[str, Any]) -> str:
+    """What a copied event shares with its original: all but id, place and time, which a fork writes anew."""
+    return jsontext.dumps({name: value for name, value in event.items() if name not in ("id", "parentId", "timestamp")})
+
+
+def _first_of_ours(lines: Iterator[Entry], problems: Problems, path: Path) -> Entry:
+    for entry in lines:
+        if _item(entry.value)[0] or _is_old_header(entry.value):
+            return entry
+        problems.skip(entry.number, "stands before the session's first line")
+    raise UnknownFormat(f"not a {FORMAT} rollout: no line of {path.name} is a rollout item")
+
+
+def _item(value: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The kind of a line and its payload; ("", {}) for a line that is no rollout item."""
+    kind, payload = kind_of(value), value.get("payload")
+    if kind in _TYPES and isinstance(payload, dict):
+        return kind, payload
+    if kind in _BARE and "payload" not in value and (kind != "message" or ("role" in value and "content" in value)):
+        return "response_item", value
+    return "", {}
+
+
+def _is_old_header(value: dict[str, Any]) -> bool:
+    return "type" not in value and isinstance(value.get("id"), str) and "timestamp" in value and ("instructions" in value or "git" in value)
+
+
+def _meta(value: dict[str, Any]) -> dict[str, Any]:
+    kind, payload = _item(value)
+    return payload if kind == "session_meta" else value if _is_old_header(value) else {}
+
+
+def _id(holder: object, name: str) -> str | None:
+    value = holder.get(name) if isinstance(holder, dict) else None
+    return value if isinstance(value, str) and value else None
+
+
+def _spawner(meta: dict[str, Any]) -> str | None:
+    """The session that spawned this one: a subagent's meta names it in its source."""
+    node: object = meta.get("source")
+    for name in ("subagent", "thread_spawn"):
+        node = node.get(name) if isinstance(node, dict) else None
+    return _id(node, "parent_thread_id") or _id(meta, "parent_thread_id")
+
+
+@dataclass
+class _Rollout:
+    """One rollout while it is read: where the next event hangs, and what stood before each of the person's messages."""
+
+    problems: Problems
+    started: Any = None
+    leaf: str | None = None
+    before_turn: list[str | None] = field(default_factory=list)
+    tool_names: dict[str, str] = field(default_factory=dict)
+
+    def events(self, first: Entry, lines: Iterator[Entry]) -> Iterator[dict[str, Any]]:
+        """The events; a text of an event waits for its item, and what follows it waits with it."""
+        self.finisher = Finisher(self.problems, self.started)
+        pairs = Pairs()
+        for said in self._spoken(first, pairs):
+            yield from self._placed(said)
+        for entry in lines:
+            for said in self._spoken(entry, pairs):
+                yield from self._placed(said)
+        for said in pairs.rest():
+            yield from self._placed(said)
+
+    def _spoken(self, entry: Entry, pairs: Pairs) -> Iterator[Spoken]:
+        kind, payload = _item(entry.value)
+        if not kind:
+            if not _is_old_header(entry.value):
+                self.problems.skip(entry.number, "not a rollout item")
+            return
+        time = entry.value.get("timestamp")
+        if kind == "response_item":
+            yield from self._response_item(entry.number, time, payload, pairs)
+        elif kind == "event_msg":
+            yield from self._event_msg(entry.number, time, payload, pairs)
+        elif kind == "compacted":
+            yield from pairs.other(Spoken(entry.number, time, {"type": "compaction", "summary": payload.get("message")}))
+        elif kind == "turn_context":
+            yield from pairs.rest()
+
+    def _response_item(self, number: int, time: Any, payload: dict[str, Any], pairs: Pairs) -> Iterator[Spoken]:
+        event = self._event(payload)
+        event_id = _id(payload, "id")
+        role = event.get("message", {}).get("role") if payload.get("type") == "message" and event["type"] == "message" else None
+        said = Spoken(number, time, event, event_id=event_id, role=role, text=message_text(event) if role else "")
+        yield from pairs.item(said) if role else pairs.other(said)
+
+    def _event_msg(self, number: int, time: Any, payload: dict[str, Any], pairs: Pairs) -> Iterator[Spoken]:
+        kind, text = kind_of(payload), payload.get("message")
+        if kind in _SPEAKERS and isinstance(text, str) and not _is_context(text):
+            role = _SPEAKERS[kind]
+            block = "input_text" if role == "user" else "output_text"
+            event = {"type": "message", "message": {"role": role, "content": [{"type": block, "text": text}]}}
+            yield from pairs.event(Spoken(number, time, event, role=role, text=message_text(event)))
+        elif kind == "thread_rolled_back":
+            turns = payload.get("num_turns")
+            if isinstance(turns, int) and not isinstance(turns, bool) and turns > 0:
+                yield from pairs.other(Spoken(number, time, {"type": "leaf"}, rolled_back=turns))
+            else:
+                self.problems.skip(number, "a rollback that names no number of turns")
+        elif kind in _TURN_MARKS:
+            yield from pairs.rest()
+
+    def _placed(self, said: Spoken) -> Iterator[dict[str, Any]]:
+        """The event with its id and its place."""
+        own = said.event_id
+        event_id = own if own and own not in self.finisher else line_id(said.number)
+        event = {**said.event, "id": event_id, "timestamp": said.time}
+        if said.rolled_back:
+            self.leaf = self._leaf_before(said.rolled_back)
+            event["targetId"] = self.leaf
+        else:
+            event["parentId"] = self.leaf
+        finished = self.finisher.finish(said.number, event)
+        if finished is None:
+            return
+        if not said.rolled_back:
+            if said.role == "user":
+                self.before_turn.append(self.leaf)
+            self.leaf = finished["id"]
+        yield finished
+
+    def _leaf_before(self, turns: int) -> str | None:
+        first = max(0, len(self.before_turn) - turns)
+        leaf = self.before_turn[first] if first < len(self.before_turn) else self.leaf
+        del self.before_turn[first:]
+        return leaf
+
+    # -- shapes
+
+    def _event(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """A response item in v3 shape, without id, place and time."""
+        kind = kind_of(payload)
+        if kind == "message" and payload.get("role") in ("user", "assistant") and not _is_context(_first_text(payload)):
+            return _message(payload["role"], payload.get("content"))
+        if kind == "reasoning":
+            return _message("assistant", [{"type": "thinking", "thinking": payload.get("summary")}])
+        if kind in _CALLS:
+            return self._call(payload)
+        if kind in _RESULTS:
+            return self._result(payload)
+        return {"type": "custom", "customType": f"{FORMAT}:{kind}", "data": payload}
+
+    def _call(self, payload: dict[str, Any]) -> dict[str, Any]:
+        call_id, name = _id(payload, "call_id"), _id(payload, "name") or kind_of(payload).removesuffix("_call")
+        if call_id:
+            self.tool_names[call_id] = name
+        arguments = next((payload[key] for key in ("arguments", "input", "action") if key in payload), None)
+        if isinstance(arguments, str) and arguments.lstrip().startswith("{"):
+            with suppress(jsontext.BadJson):  # else it stays as the text it is
+                arguments = jsontext.loads(arguments)
+        return _message("assistant", [{"type": "toolCall", "id": call_id, "name": name, "arguments": arguments}])
+
+    def _result(self, payload: dict[str, Any]) -> dict[str, Any]:
+        call_id, output = _id(payload, "call_id"), payload.get("output")
+        if isinstance(output, dict):
+            output = output.get("content")
+        content = [{"type": "text", "text": output}] if isinstance(output, str) else output if isinstance(output, list) else []
+        name = self.tool_names.pop(call_id, None) if call_id else None
+        return {"type": "message", "message": {"role": "toolResult", "toolCallId": call_id, "toolName": name, "content": content}}
+
+
+def _message(role: str, content: object) -> dict[str, Any]:
+    return {"type": "message", "message": {"role": role, "content": content}}
+
+
+def _first_text(payload: dict[str, Any]) -> str:
+    """All text of an item as it stands, scaffolding and all; "" for an item that is not the user's."""
+    content = payload.get("content")
+    if payload.get("role") != "user":
+        return ""
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else []
+    return "\n".join(b["text"] for b in blocks if isinstance(b, dict) and isinstance(b.get("text"), str))
+
+
+def _is_context(text: str) -> bool:
+    words = text.strip()
+    return any(words.startswith(start) and words.endswith(end) for start, end in _CONTEXT)

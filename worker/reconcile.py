@@ -1,0 +1,249 @@
+"""Reconcile: make the rows of a pending session equal its active branch, by the difference.
+
+1. Take the session's lease, and take over what another program wrote.
+2. Read a snapshot: the branch and the rows beyond the position up to which they are known to agree.
+3. Step by step, compute outside any write lock, then publish in a short transaction that first checks that the lease is held and that
+   nothing but appends happened; a move of the leaf or a foreign write starts over from what is done.
+4. When the branch's end is reached, nothing is owed any more.
+
+A killed worker leaves a lease that runs out and rows that are right as far as they go: the next one goes on from there.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from shared import jsontext, searchable
+from shared import shown as shown_text
+from shared.errors import LeaseLost, SessionSearchError, StoreUnavailable, UnreadableEvent
+from shared.store import Store, foreign, owed
+from shared.store.connect import read_transaction, write_transaction
+from shared.store.foreign import ADDED
+from shared.store.owed import Change, Snapshot
+from shared.store.projection import NewMessage, State, read_state
+from shared.store.registry import Catalogue
+from shared.store.sessions import Transcript, find_transcript
+
+LONGEST_STEP_S = 0.02  # a publish that took longer halves the next step: the write lock is held for 50 ms at most
+MAX_STEP = 400  # messages a step
+MIN_STEP = 8
+MAX_STEP_CHARS = 400_000
+MAX_ATTEMPTS = 6
+_BACKOFF_MS = (500, 2_000, 8_000, 30_000, 120_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """What was done. pending: the session still owes something, for it changed meanwhile or another worker has it."""
+
+    entries: int
+    removed: int
+    pending: bool
+
+
+def reconcile_session(
+    store: Store, agent_id: str, session_key: str, worker_id: str, now_ms: Callable[[], int], beat: Callable[[], None]
+) -> Reconciled:
+    """The session's rows equal its active branch, in every transcript it has.
+
+    beat: called after every step, as a sign of progress.
+    raises: UnreadableEvent when a stored event cannot be understood (the session is parked); LeaseLost while another worker has it;
+        StoreUnavailable when a later try may do (it is noted when).
+    """
+    with store.reader(agent_id) as conn:
+        found = owed.pending_transcripts(conn, session_key)
+    added = removed = 0
+    for transcript, _ in found:
+        work = _Work(store, agent_id, transcript.session_id, worker_id, now_ms, beat)
+        work.run()
+        added, removed = added + work.added, removed + work.removed
+    with store.reader(agent_id) as conn:
+        pending = bool(owed.pending_transcripts(conn, session_key))
+    return Reconciled(added, removed, pending)
+
+
+class _Moved(Exception):
+    """The snapshot no longer holds."""
+
+
+class _Work:
+    """One transcript."""
+
+    def __init__(
+        self, store: Store, agent_id: str, session_id: str, worker_id: str, now_ms: Callable[[], int], beat: Callable[[], None]
+    ) -> None:
+        self._store, self._agent_id, self._session_id = store, agent_id, session_id
+        self._path = store.agent_path(agent_id)
+        self._owner, self._now_ms, self._beat = worker_id, now_ms, beat
+        self._catalogue: Catalogue = store.catalogue()
+        self._step = MAX_STEP // 4
+        self.added = self.removed = 0
+
+    def run(self) -> None:
+        try:
+            while not self._attempt():
+                self._beat()
+        except LeaseLost:
+            raise
+        except UnreadableEvent as e:
+            self._fail(e, parked=True)
+            raise
+        except (StoreUnavailable, SessionSearchError) as e:
+            with suppress(SessionSearchError):
+                self._fail(e, parked=False)
+            raise
+
+    def _attempt(self) -> bool:
+        """Works from one snapshot; False when it stopped holding and another is to be taken."""
+        current = self._begin()
+        if current is None:
+            return True
+        with self._store.reader(self._agent_id) as conn, read_transaction(conn, self._path):
+            transcript, state = self._read(conn)
+            if transcript is None or state is None or state.pending_reason is None:
+                return True
+            if state.foreign_writes:
+                return False
+            snapshot = owed.take_snapshot(conn, transcript, state)
+        try:
+            return self._apply(snapshot)
+        except _Moved:
+            return False
+
+    def _begin(self) -> Transcript | None:
+        """Takes the lease and takes over foreign writes; None when nothing is owed."""
+        now_ms = self._now_ms()
+        with self._store.writer(self._agent_id) as conn, write_transaction(conn, self._path):
+            transcript, state = self._read(conn)
+            if transcript is None or state is None or state.pending_reason is None:
+                return None
+            owed.take_lease(conn, transcript.transcript_no, self._owner, now_ms, self._lease_end(now_ms))
+            if state.foreign_writes > ADDED:
+                transcript = foreign.rework(conn, transcript, now_ms)
+            elif state.foreign_writes:
+                transcript = foreign.take_over(conn, transcript, now_ms)
+            return transcript
+
+    def _read(self, conn: "owed.sqlite3.Connection") -> tuple[Transcript | None, State | None]:
+        transcript = find_transcript(conn, self._session_id)
+        return transcript, read_state(conn, transcript.transcript_no) if transcript else None
+
+    def _lease_end(self, now_ms: int) -> int:
+        return now_ms + self._store.settings.lease_s * 1000
+
+    # ------------------------------------------------------------------------------------------------ steps
+
+    def _apply(self, snapshot: Snapshot) -> bool:
+        """Publishes the difference step by step. raises: _Moved."""
+        position, at = snapshot.done, 0
+        stale = list(snapshot.stale)
+        while at < len(snapshot.path) or stale:
+            seqs = snapshot.path[at : at + self._step]
+            change, used = self._computed(snapshot, seqs, position)
+            at, position = at + used, position + used
+            last = at >= len(snapshot.path)
+            taken = [row for row in stale if last or row.position <= position][: 2 * self._step]
+            stale = [row for row in stale if row not in taken] if taken else stale
+            remove = [*change.remove, *(row.message_no for row in taken)]
+            self._publish(snapshot, Change(remove, change.unhide, change.add, position))
+        return self._settle(snapshot)
+
+    def _computed(self, snapshot: Snapshot, seqs: list[int], position: int) -> tuple[Change, int]:
+        """What the next events of the branch need, and how many of them the step takes."""
+        remove: list[int] = []
+        unhide: list[int] = []
+        add: list[NewMessage] = []
+        chars = used = 0
+        with self._store.reader(self._agent_id) as conn, read_transaction(conn, self._path):
+            found = owed.payloads(conn, snapshot.transcript.transcript_no, jsontext.dumps(self._to_read(snapshot, seqs)))
+            by_seq = {row[0]: row for row in found}
+            for seq in seqs:
+                used += 1
+                row = snapshot.rows.get(seq)
+                if (event := by_seq.get(seq)) is not None:
+                    message = self._message(event)
+                    chars += len(event[6])
+                    if row is not None and not self._equal(conn, row.message_no, message):
+                        remove.append(row.message_no)
+                        row = None
+                    if row is None and message is not None:
+                        add.append(message)
+                if row is not None and row.hidden:
+                    unhide.append(row.message_no)
+                if chars > MAX_STEP_CHARS:
+                    break
+        return Change(remove, unhide, add, position + used), used
+
+    def _to_read(self, snapshot: Snapshot, seqs: list[int]) -> list[int]:
+        """The events whose text is needed: those without a row, and all of them where rows may hold other text."""
+        return seqs if snapshot.recheck else [seq for seq in seqs if seq not in snapshot.rows]
+
+    def _equal(self, conn: "owed.sqlite3.Connection", message_no: int, message: NewMessage | None) -> bool:
+        if message is None:
+            return False
+        stored = owed.document_of(conn, message_no)
+        same_time = message_no >> 18 == max(0, message.time_ms) or True
+        return same_time and stored == (message.document.text, message.document.parts)
+
+    def _message(self, event: tuple[int, int, str, str | None, int, int, str]) -> NewMessage | None:
+        """The row an event of the branch should have; None when it has no searchable text."""
+        seq, depth, kind, role, time_ms, stored_ms, payload = event
+        if kind != "message" or role not in searchable.SEARCHED_ROLES:
+            return None
+        try:
+            text = searchable.message_text(jsontext.loads(payload, max_levels=1_000))
+        except jsontext.BadJson:
+            raise UnreadableEvent(f"the event at position {seq} cannot be read", seq) from None
+        return NewMessage(seq, depth, time_ms, stored_ms, role, shown_text.indexed(text, self._catalogue)) if text else None
+
+    def _publish(self, snapshot: Snapshot, change: Change) -> None:
+        begun = time.monotonic()
+        with self._store.writer(self._agent_id) as conn, write_transaction(conn, self._path):
+            begun = time.monotonic()
+            self._check(conn, snapshot)
+            owed.publish(conn, snapshot, change)
+        self._adapt(time.monotonic() - begun)
+        self.added += len(change.add)
+        self.removed += len(change.remove)
+        self._beat()
+
+    def _check(self, conn: "owed.sqlite3.Connection", snapshot: Snapshot) -> None:
+        owed.holds_lease(conn, snapshot.transcript.transcript_no, self._owner, self._lease_end(self._now_ms()))
+        if not owed.unmoved(conn, snapshot.transcript):
+            raise _Moved
+
+    def _adapt(self, took_s: float) -> None:
+        """Keeps the time under the write lock near what is allowed."""
+        if took_s > LONGEST_STEP_S:
+            self._step = max(MIN_STEP, self._step // 2)
+        elif took_s < LONGEST_STEP_S / 3:
+            self._step = min(MAX_STEP, self._step * 2)
+
+    def _settle(self, snapshot: Snapshot) -> bool:
+        """Nothing is owed, unless events came meanwhile that were not indexed by their append."""
+        with self._store.writer(self._agent_id) as conn, write_transaction(conn, self._path):
+            self._check(conn, snapshot)
+            transcript, state = self._read(conn)
+            if transcript is None or state is None:
+                return True
+            number = transcript.transcript_no
+            if state.pending_reason == "edited" and (seq := owed.has_unreadable(conn, number)) is not None:
+                raise UnreadableEvent(f"the event at position {seq} cannot be read", seq)
+            if transcript.last_seq != snapshot.transcript.last_seq and not snapshot.state.indexed:
+                conn.execute("UPDATE index_state SET indexed = 1 WHERE transcript_no = ?", (number,))
+                return False
+            owed.settle(conn, number)
+            return True
+
+    def _fail(self, error: SessionSearchError, *, parked: bool) -> None:
+        now_ms = self._now_ms()
+        with self._store.writer(self._agent_id) as conn, write_transaction(conn, self._path):
+            transcript, state = self._read(conn)
+            if transcript is None or state is None:
+                return
+            gone = parked or state.attempts + 1 >= MAX_ATTEMPTS
+            pause = _BACKOFF_MS[min(state.attempts, len(_BACKOFF_MS) - 1)]
+            retry_at_ms = now_ms + round(pause * random.uniform(0.8, 1.2))  # noqa: S311 (spreads retries, guards nothing)
+            owed.note_failure(conn, transcript.transcript_no, str(error), retry_at_ms, parked=gone)
