@@ -1,6 +1,6 @@
 """Text to tokens, one way for index, query and excerpt.
 
-Two columns of tokens, each a string joined by single spaces; SQLite's tokenizer has nothing left to decide (TOKENIZE).
+Two columns of tokens, each a string joined by single spaces; SQLite's tokenizer has nothing left to decide (tokenizer.py).
 `text` holds words, emoji, and for scripts written without spaces the overlapping pairs of each run and its last character: the run
 ABC is "AB BC C", so that any part of it is a phrase. `parts` holds the joints, then every dense character of the text once.
 A joint is a word, the signs that follow it directly, and the word that follows those directly, if one does: "foo.bar.baz, C++ 17" has
@@ -14,25 +14,23 @@ import re
 import string
 import sys
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from operator import add
 
-from shared.folding import blocks, fold, pieces
+from shared.folding import blocks, fold, origins
 from shared.scripts import BREAK, DENSE, FLAG_END, PICTURE, SIGN, SPACE, WORD
-
-ANALYSER_VERSION = 1  # a change of any token makes every indexed session pending
-
-_SIGN_CHARS = string.punctuation
-# The option of CREATE VIRTUAL TABLE ... USING fts5(text, parts, ...): spaces separate, nothing else does.
-TOKENIZE = "tokenize = \"ascii tokenchars '" + _SIGN_CHARS.replace('"', '""').replace("'", "''") + "'\""
+from shared.tokenizer import SIGN_CHARS
 
 _WORDS_ONLY = bytes(code if chr(code) in string.ascii_lowercase + string.digits else 32 for code in range(256))
 _NO_CONTROLS = bytes(code if 32 < code < 127 else 32 for code in range(256))
 _CODES = f"utf-32-{sys.byteorder[0]}e"
 _SPACE_CODE = array("I", [32])
-_SIGNS = re.compile(f"([{re.escape(_SIGN_CHARS)}]+)")
+_LONG_RUN = 16  # from here on weaving code points is faster than adding strings, five times at 100
+# A word, the signs after it, the word after those, and whether signs follow that one too.
+_ASCII_JOINT = re.compile(rf"(?<![a-z0-9])([a-z0-9]++)([{re.escape(SIGN_CHARS)}]++)(?=([a-z0-9]*+)([{re.escape(SIGN_CHARS)}]?))")
 
 # One word or emoji, or one dense run; the signs directly after it; a space after those. Plain English inside other text goes first.
 _ELEMENT = re.compile(
@@ -50,17 +48,29 @@ class Document:
     parts: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A part of a text, where it begins there and where its folded form begins; plain if character stands on character."""
+
+    text: str
+    at: int
+    folded_at: int
+    plain: bool
+
+
 class Analysed:
     """A folded text that knows where in the original each of its characters came from.
 
     folded: what stands inside a mask is one BREAK.
     """
 
-    original: str
-    folded: str
-    _blocks: tuple["_Block", ...]
-    _traced: dict[int, tuple[list[int], list[int]]] = field(default_factory=dict)
+    def __init__(self, folded: str, blocks: list[_Block]) -> None:
+        self.folded = folded
+        self._blocks = blocks
+        self._starts = [block.folded_at for block in blocks]
+        self._origins: dict[int, list[tuple[int, int]]] = {}
+        self._begins = [block.at for block in blocks]
+        self._plain = len(blocks) == 1 and blocks[0].plain
 
     @cached_property
     def document(self) -> Document:
@@ -68,37 +78,26 @@ class Analysed:
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Half-open offsets into the original of a non-empty piece of the folded text."""
-        return self._trace(start)[0], self._trace(end - 1)[1]
+        return (start, end) if self._plain else (self._origin(start)[0], self._origin(end - 1)[1])
 
-    @cached_property
-    def _starts(self) -> list[int]:
-        return [block.folded_at for block in self._blocks]
+    def folded_range(self, start: int, end: int) -> tuple[int, int]:
+        """A range of the folded text that holds the fold of [start, end) of the original, and some hundred characters more at most."""
+        if self._plain:
+            return max(0, start), end
+        first = max(0, bisect_right(self._begins, start) - 1)
+        after = bisect_left(self._begins, end)
+        return self._starts[first], self._starts[after] if after < len(self._starts) else len(self.folded)
 
-    def _trace(self, at: int) -> tuple[int, int]:
+    def _origin(self, at: int) -> tuple[int, int]:
         number = bisect_right(self._starts, at) - 1
         block = self._blocks[number]
         within = at - block.folded_at
         if block.plain:
             return block.at + within, block.at + within + 1
-        if number not in self._traced:
-            self._traced[number] = block.trace()
-        starts, ends = self._traced[number]
-        return block.at + starts[within], block.at + ends[within]
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """A part of the original and where its folded form begins; plain if character stands on character."""
-
-    text: str
-    at: int
-    folded_at: int
-    plain: bool
-
-    def trace(self) -> tuple[list[int], list[int]]:
-        """Start and end in the block for each folded character."""
-        found = [(start, end) for start, end, folded in pieces(self.text) for _ in folded]
-        return [start for start, _ in found], [end for _, end in found]
+        if number not in self._origins:
+            self._origins[number] = origins(block.text)
+        start, end = self._origins[number][within]
+        return block.at + start, block.at + end
 
 
 def document(text: str, masks: Sequence[tuple[int, int]] = ()) -> Document:
@@ -127,14 +126,14 @@ def analyse(text: str, masks: Sequence[tuple[int, int]] = ()) -> Analysed:
             found.append(_Block(part, place, at, part.isascii()))
             place += len(part)
             at += len(folded[-1])
-    return Analysed(text, "".join(folded), tuple(found))
+    return Analysed("".join(folded), found)
 
 
 def dense_tokens(run: str) -> str:
     """The overlapping pairs of a dense run, then its last character, joined by spaces: "AB BC C" for ABC."""
-    if len(run) == 1:
-        return run
-    codes = array("I", run.encode(_CODES))  # strides over code points: five times faster than pairing strings
+    if len(run) < _LONG_RUN:
+        return " ".join((*map(add, run, run[1:]), run[-1]))
+    codes = array("I", run.encode(_CODES))
     woven = _SPACE_CODE * (3 * len(codes) - 2)
     woven[0::3] = codes
     woven[1::3] = codes[1:]
@@ -156,27 +155,17 @@ def _document(folded: str) -> Document:
 
 
 def _plain_document(folded: str) -> Document:
-    """The columns of an ASCII text, three times faster than `_any_document` makes the same ones."""
+    """The columns of an ASCII text, faster than `_any_document` makes the same ones."""
     raw = folded.encode()
     words = raw.translate(_WORDS_ONLY).decode().split()
+    with_signs = " ".join([chunk for chunk in raw.translate(_NO_CONTROLS).decode().split() if not chunk.isalnum()])
     joints: list[str] = []
-    last = ""  # the word that the joint before ended with
-    for chunk in raw.translate(_NO_CONTROLS).decode().split():
-        if chunk.isalnum():
-            continue
-        if chunk[:-1].isalnum():  # "noon,", nine of ten
-            if last and last == chunk[:-1]:
-                joints.append(BREAK)
-            joints.append(chunk)
-            last = ""
-            continue
-        cut = _SIGNS.split(chunk)
-        first = 0 if cut[0] else 2
-        if first + 2 < len(cut):
-            if last and last == cut[first]:
-                joints.append(BREAK)
-            joints += [cut[at] + cut[at + 1] + cut[at + 2] for at in range(first, len(cut) - 2, 2)]
-            last = cut[-1]
+    last = ""  # the word that the joint before ended with, if this one does not begin with that very word
+    for word, signs, after, goes_on in _ASCII_JOINT.findall(with_signs):
+        if last == word:
+            joints.append(BREAK)
+        joints.append(word + signs + after)
+        last = "" if goes_on else after
     return Document(" ".join(words), " ".join(joints))
 
 

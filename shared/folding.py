@@ -1,16 +1,20 @@
 """Text without the differences that a search ignores: case, width, ligatures, accents, vowel marks, invisible characters.
 
-Invariant: folding a text equals folding its segments (`pieces`) one by one and joining them, so that what is folded fast and as
-a whole for the index can be traced back character by character for an excerpt.
+Invariant: folding a text equals folding its segments one by one and joining them, so that what is folded fast and as
+a whole for the index can be traced back character by character (`origins`) for an excerpt.
 """
 
 import re
 import unicodedata
+from functools import lru_cache
+from itertools import pairwise
 
-from shared.scripts import BREAK, FLAG_END, char_set
+from shared.scripts import BREAK, FLAG_END, Kind, char_set
 
 # Dropped as if never typed: invisible characters, and the Arabic stretching stroke with the isolated forms of vowel marks.
-_DROPPED = "".join(char_set(r"[\p{Default_Ignorable_Code_Point}\u0640\ufc5e-\ufc63\ufcf2-\ufcf4\ufe70-\ufe72\ufe74\ufe76-\ufe7f]"))
+_DROPPED_NEAR, _DROPPED_FAR = char_set(
+    r"[\p{Default_Ignorable_Code_Point}\u0640\ufc5e-\ufc63\ufcf2-\ufcf4\ufe70-\ufe72\ufe74\ufe76-\ufe7f]"
+)
 # Accents that stand alone decompose to a space and a mark and would split a word; each becomes a sign instead.
 _CARETS = (
     "\u00a8\u00af\u00b8\u02d8\u02d9\u02db\u02dd\u037a\u0384\u0385\u1fc0\u1fc1\u1fcd\u1fce\u1fcf\u1fdd\u1fde\u1fdf\u1fed\u1fee\u1ffe"
@@ -20,7 +24,7 @@ _SIGNS = dict.fromkeys("\u00b4\u1fbd\u1fbf\u1ffd", "'") | {"\u02da": "°", "\u02
 _VOICED = {"\u309b": "\u3099", "\u309c": "\u309a"}  # kana's voiced sound marks join the kana before them
 _NARROW_HANGUL = {c: chr(int(found[-4:], 16)) for c in map(chr, range(0xFFA1, 0xFFDD)) if (found := unicodedata.decomposition(c))}
 _REPLACED = dict.fromkeys(_CARETS, "^") | _SIGNS | _VOICED | _NARROW_HANGUL | {BREAK: "\ufffd"}
-_SPECIAL = re.compile(f"[{''.join(_REPLACED)}{_DROPPED}\ud800-\udfff]")
+_SPECIAL = re.compile(f"[{''.join(_REPLACED)}{_DROPPED_NEAR}{_DROPPED_FAR}\ud800-\udfff]")
 
 # What compatibility normalisation would read as something else and must not: emoji that stand for letters or signs (Ⓜ ℹ ™ ‼ ㊗ 🈁 ...),
 # and Hangul letters written one by one, for ㅋㅋㅠㅠ would become ㅋ큐ㅠ.
@@ -44,21 +48,19 @@ _UNLIKE = re.compile(f"[{''.join(_ALIKE)}]")
 
 _REGIONAL = "\U0001f1e6-\U0001f1ff"
 _TONES = "\U0001f3fb-\U0001f3ff"
-_PAIRED = re.compile(f"([{_REGIONAL}]{{2}})")
 _PICTURE = "".join(char_set(r"\p{Extended_Pictographic}"))
 _TONED = re.compile(f"([{_PICTURE}])[{_TONES}]+")
 _COLOURED = re.compile(f"[{_REGIONAL}{_TONES}]")
 
-# What can melt into the character before it: marks, dropped characters, skin tones, Hangul vowels and finals in all their forms.
-_JOINING = (
-    "".join(char_set(r"[\p{M}\p{Hangul_Syllable_Type=V}\p{Hangul_Syllable_Type=T}]"))
-    + _DROPPED
-    + _TONES
-    + "\u309b\u309c\uff9e\uff9f"
-)
-_SEGMENT = re.compile(f"(?:[{_REGIONAL}][{_JOINING}]*+)++|(?s:.)[{_JOINING}]*+")
-_BLOCK = re.compile(f"(?s:.){{1,512}}[{_JOINING}{_REGIONAL}]*+")
-_TRACED_LENGTH = 32  # a longer segment (stacked marks, a row of flags) is one place
+# What can melt into the character before it: marks, dropped characters, skin tones, Hangul vowels and finals.
+_MELTING_NEAR, _MELTING_FAR = char_set(r"[\p{M}\p{Hangul_Syllable_Type=V}\p{Hangul_Syllable_Type=T}\p{Default_Ignorable_Code_Point}]")
+_MELTING = Kind(_MELTING_NEAR + _DROPPED_NEAR + "\u309b\u309c\uff9e\uff9f", _MELTING_FAR + _TONES).one
+_FLAG = f"[{_REGIONAL}]{_MELTING}*+(?:[{_REGIONAL}]{_MELTING}*+)?+"
+_SEGMENT = re.compile(f"{_FLAG}|(?s:.){_MELTING}*+")
+_PAIR = re.compile(f"[{_REGIONAL}]{_MELTING}*+[{_REGIONAL}]")
+_MELTED = re.compile(f"{_MELTING}|[{_REGIONAL}]")
+_BLOCK = re.compile(f"[^{_REGIONAL}]{{1,512}}{_MELTING}*+|(?:{_FLAG}){{1,256}}+")
+_TRACED_LENGTH = 16  # a longer segment (stacked marks, a row of flags) is one place
 
 
 def fold(text: str) -> str:
@@ -77,7 +79,7 @@ def fold(text: str) -> str:
     else:
         text = _fold_letters(normal)
     if _COLOURED.search(text):
-        text = _PAIRED.sub(rf"\1{FLAG_END}", _TONED.sub(r"\1", text))
+        text = _PAIR.sub(_flag, _TONED.sub(r"\1", text))
     return text
 
 
@@ -86,23 +88,35 @@ def blocks(text: str) -> list[str]:
     return _BLOCK.findall(text)
 
 
-def pieces(block: str) -> list[tuple[int, int, str]]:
-    """The block as (start, end, folded) in order: the smallest parts whose folded forms, joined, are the folded block.
+def origins(block: str) -> list[tuple[int, int]]:
+    """For each character of the folded block, the start and end in the block of the smallest part that it is the fold of.
 
     A part that folds to nothing (an accent, a variation selector) belongs to the one before it.
     """
-    found: list[tuple[int, int, str]] = []
+    if not _MELTED.search(block):
+        if all(len(_fold_one(character)) == 1 for character in set(block)):
+            return list(pairwise(range(len(block) + 1)))
+        return [(at, at + 1) for at, character in enumerate(block) for _ in _fold_one(character)]
+    found: list[tuple[int, int, int]] = []  # start, end, how many folded characters
     for segment in _SEGMENT.finditer(block):
         at = segment.start()
         for part in _parts(segment[0]):
-            folded = fold(part)
-            if folded or not found:
-                found.append((at, at + len(part), folded))
+            size = len(_fold_one(part))
+            if size or not found:
+                found.append((at, at + len(part), size))
             else:
-                start, _, before = found[-1]
-                found[-1] = (start, at + len(part), before)
+                found[-1] = (found[-1][0], at + len(part), found[-1][2])
             at += len(part)
-    return found
+    return [(start, end) for start, end, size in found for _ in range(size)]
+
+
+@lru_cache(maxsize=20_000)
+def _fold_one(part: str) -> str:
+    return fold(part)
+
+
+def _flag(found: re.Match[str]) -> str:
+    return found[0] + FLAG_END if len(found[0]) == 2 else found[0]
 
 
 def _replaced(found: re.Match[str]) -> str:
@@ -113,8 +127,8 @@ def _parts(segment: str) -> list[str]:
     """The segment cut wherever its halves fold to the same as the whole."""
     parts = []
     while 1 < len(segment) <= _TRACED_LENGTH:
-        whole = fold(segment)
-        cut = next((n for n in range(1, len(segment)) if fold(segment[:n]) + fold(segment[n:]) == whole), len(segment))
+        whole = _fold_one(segment)
+        cut = next((n for n in range(1, len(segment)) if _fold_one(segment[:n]) + _fold_one(segment[n:]) == whole), len(segment))
         parts.append(segment[:cut])
         segment = segment[cut:]
     return [*parts, segment] if segment else parts

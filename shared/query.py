@@ -8,6 +8,7 @@ Invariant: no text raises anything but BadQuery, and no text reaches FTS5 but in
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -133,7 +134,8 @@ def _items(text: str, masks: Sequence[tuple[int, int]]) -> Iterator[tuple[str, T
     at = 0
     while word := _WORD.search(text, at):
         start, at = word.span()
-        close = next((quote for quote in closing if quote > start), None) if text[start] == '"' else None
+        quote = bisect_right(closing, start) if text[start] == '"' else len(closing)
+        close = closing[quote] if quote < len(closing) else None
         if close is None:
             typed, inside = word[0], word[0]
         else:
@@ -159,7 +161,11 @@ def _closing_quotes(text: str) -> list[int]:
 
 
 def _distinct(terms: Iterable[Term]) -> tuple[Term, ...]:
-    return tuple({term.key: term for term in reversed(list(terms))}.values())[::-1]
+    """The terms in order, each that asks for the same as an earlier one left out."""
+    first: dict[object, Term] = {}
+    for one in terms:
+        first.setdefault(one.key, one)
+    return tuple(first.values())
 
 
 def _shown(term: Term) -> str:
@@ -170,5 +176,5 @@ def _shown(term: Term) -> str:
         return '"' + " ".join(_WORD.findall(term.typed)) + '"'
     first = next((at for at, character in enumerate(term.typed) if has_unit(character)), 0)
     shown = term.typed[first:]
-    literal = shown in (*_OPERATORS, "AND") or (shown.endswith("*") and not term.open_end)
+    literal = shown in (*_OPERATORS, "AND") or term.sought.endswith("*")
     return f'"{shown}"' if literal else shown

@@ -5,8 +5,9 @@ without spaces between words), picture (emoji), space, BREAK, FLAG_END, or sign 
 """
 
 import re
+from functools import cache
 
-import regex  # type: ignore[import-untyped]
+import regex
 
 BREAK = "\ue000"  # no phrase reaches across it; folding replaces a typed one, so that nobody can put one in
 FLAG_END = "\u200b"  # closes a pair of regional letters; folding drops a typed one
@@ -21,6 +22,11 @@ _SCRIPTS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Bopomofo}\p{Thai}\p{Lao
 _DENSE = rf"[[{_SCRIPTS}\u30fc\u3099\u309a]&&[\p{{L}}\p{{M}}\p{{N}}[\p{{Han}}&&\p{{So}}]]]"
 _PICTURE = r"[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{Regional_Indicator}]"
 _WORD = rf"[[\p{{L}}\p{{N}}\p{{M}}]--{_DENSE}--{_PICTURE}]"
+
+_GRAPHEME = regex.compile(r"\X")
+_ALONE = regex.compile(r"\p{Grapheme_Cluster_Break=Other}")  # between two of these a grapheme always ends
+_REGIONALS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
+_LONGEST = 1000
 
 
 class Kind:
@@ -49,7 +55,36 @@ def char_set(pattern: str) -> tuple[str, str]:
 
 def graphemes(text: str) -> list[str]:
     """The text cut into what a reader takes for one character each."""
-    return list(regex.findall(r"\X", text))
+    return list(_GRAPHEME.findall(text))
+
+
+def grapheme_at(text: str, at: int) -> tuple[int, int]:
+    """The grapheme that `at` is inside of, or (at, at) where one ends and another begins.
+
+    Of a grapheme longer than 1,000 characters (marks heaped on a letter) the parts of that length count as ones.
+    """
+    if not 0 < at < len(text):
+        return at, at
+    start = at
+    while start and not (_stands_alone(text[start - 1]) and _stands_alone(text[start])):
+        start -= 1  # back to where one surely begins
+        if at - start == _LONGEST:
+            start -= _regionals_before(text, start) % 2
+            break
+    for found in _GRAPHEME.finditer(text, start):
+        if found.end() >= at:
+            return (at, at) if found.end() == at or found.start() >= at else found.span()
+    return at, at
+
+
+def _regionals_before(text: str, at: int) -> int:
+    """How many regional letters stand there in a row: an odd one is half of a flag that goes on."""
+    return at - len(text[:at].rstrip(_REGIONALS)) if text[at] in _REGIONALS else 0
+
+
+@cache
+def _stands_alone(character: str) -> bool:
+    return _ALONE.match(character) is not None
 
 
 def _span(run: str) -> str:
@@ -66,4 +101,6 @@ DENSE = _kind(_DENSE, _FAR_HAN)
 PICTURE = _kind(_PICTURE)
 _UNITS = (WORD, DENSE, PICTURE)
 UNIT = Kind("".join(kind.near for kind in _UNITS), "".join(kind.far for kind in _UNITS))
-SIGN = Kind(f"^{UNIT.near}{SPACE}{BREAK}{FLAG_END}", f"^{UNIT.far}")
+_NOT_UNIT = f"^{UNIT.near}\U00010000-\U0010ffff", f"^\x00-\uffff{UNIT.far}"
+SIGN = Kind(_NOT_UNIT[0] + SPACE + BREAK + FLAG_END, _NOT_UNIT[1])
+BETWEEN = Kind(_NOT_UNIT[0] + BREAK, _NOT_UNIT[1])  # what a phrase passes over

@@ -21,10 +21,10 @@ from typing import Literal
 
 from shared.analysis import Analysed, dense_tokens
 from shared.folding import fold
-from shared.scripts import BREAK, DENSE, FLAG_END, PICTURE, SPACE, UNIT, WORD, graphemes
+from shared.scripts import BETWEEN, BREAK, DENSE, FLAG_END, PICTURE, SPACE, UNIT, WORD, graphemes
 
 _UNIT = re.compile(rf"({DENSE.one})|{WORD.run}|[\U0001f1e6-\U0001f1ff]{{2}}{FLAG_END}|{PICTURE.one}")
-_GAP = re.compile(f"(?:[^{UNIT.near}{BREAK}\U00010000-\U0010ffff]++|(?=[\U00010000-\U0010ffff])[^{UNIT.far}]++)*+")
+_GAP = re.compile(f"(?:{BETWEEN.run})?+")
 _REST_OF_WORD = re.compile(f"(?:{WORD.run})?+")
 _BEFORE_SPACE = re.compile(f"[^{SPACE}]*+")
 _NOWHERE = BREAK + BREAK  # no text has this token
@@ -111,10 +111,18 @@ class Term:
 
     def spans(self, analysed: Analysed) -> list[tuple[int, int]]:
         """Where the term stands in the text: half-open offsets, ascending by start; they overlap where the text repeats itself."""
-        return [analysed.span(start, end) for start, end in self._places(analysed.folded)]
+        return list(self.places(analysed))
+
+    def places(self, analysed: Analysed) -> Iterator[tuple[int, int]]:
+        """The spans, found one by one."""
+        return (analysed.span(*place) for place in self._places(analysed.folded, 0, len(analysed.folded)))
+
+    def places_near(self, analysed: Analysed, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """The spans that begin in [start, end) of the text, and perhaps some that begin shortly before or after."""
+        return (analysed.span(*place) for place in self._places(analysed.folded, *analysed.folded_range(start, end)))
 
     def stands_in(self, analysed: Analysed) -> bool:
-        return next(self._places(analysed.folded), None) is not None
+        return next(self.places(analysed), None) is not None
 
     def loose(self) -> "Term":
         """The term without the punctuation that a sentence puts after a word; phrases, prefixes and secrets as they are."""
@@ -181,19 +189,19 @@ class Term:
                 row = []
         return tuple(pieces)
 
-    def _places(self, folded: str) -> Iterator[tuple[int, int]]:
-        """Start and end in the folded text of each place, found one by one."""
+    def _places(self, folded: str, begin: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Start and end in the folded text of each place that starts in [begin, stop), found one by one."""
         if self.nowhere:
             return
         first, *others = self._steps
-        start = folded.find(first.literal)
+        last = stop + len(first.literal) - 1
+        start = folded.find(first.literal, begin, last)
         while start >= 0:
-            end: int | None = None
             if not (start and _one_word(folded[start - 1], folded[start])):
                 end = self._end(folded, start + len(first.literal), others)
-            if end is not None:
-                yield start, end
-            start = folded.find(first.literal, start + 1)
+                if end is not None:
+                    yield start, end
+            start = folded.find(first.literal, start + 1, last)
 
     def _end(self, folded: str, at: int, others: list[_Step]) -> int | None:
         """Where the term ends whose first step ended at `at`, or None when the other steps do not follow."""
@@ -244,18 +252,18 @@ def _one_run(unit: _Unit, after: _Unit) -> bool:
 
 
 def _goes_on(folded: str, at: int) -> bool:
-    """Whether the character before `at` and the one there belong to one word."""
-    return at < len(folded) and _one_word(folded[at - 1], folded[at])
+    """Whether the unit that the character before `at` belongs to goes on there."""
+    if at >= len(folded):
+        return False
+    if "\U0001f1e6" <= folded[at - 1] <= "\U0001f1ff":  # half of a flag, if one ends here or after the next
+        return FLAG_END in folded[at : at + 2]
+    return _one_word(folded[at - 1], folded[at])
 
 
 def _one_word(left: str, right: str) -> bool:
     if left.isascii() and right.isascii():
         return left.isalnum() and right.isalnum()
-    return (WORD.holds(left) and WORD.holds(right)) or (_is_regional(left) and _is_regional(right))
-
-
-def _is_regional(character: str) -> bool:
-    return "\U0001f1e6" <= character <= "\U0001f1ff"
+    return WORD.holds(left) and WORD.holds(right)
 
 
 def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
