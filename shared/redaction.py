@@ -9,10 +9,10 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from shared.redaction_context import contexts
+from shared.redaction_context import by_context
 from shared.redaction_rules import CATALOGUE_VERSION
-from shared.redaction_tokens import EXACT, Found, cards, private_keys, tokens
-from shared.redaction_view import bare, disguise
+from shared.redaction_tokens import EXACT, INVISIBLE_MARK, Found, by_form, reading
+from shared.redaction_view import View, bare, disguise, visible
 
 __all__ = ["CATALOGUE_VERSION", "Masked", "mask"]
 
@@ -36,52 +36,51 @@ def mask(text: str, secrets: Sequence[str] = ()) -> Masked:
 
     secrets: exact ones registered by the host, also found percent-encoded, JSON-escaped, with invisible characters or line breaks inside.
     """
-    found: list[Found] = []
-    masked = Masked(text)
+    found = _found_in(text, [], secrets)
+    if not found:
+        return Masked(text)
     for _ in range(_MAX_ROUNDS):
-        more = _found_in(masked, secrets)
+        found = _merged(found)
+        masked = _rendered(text, found)
+        more = _found_in(masked.text, masked.masks, secrets)
         if not more:
             break
-        found = _merged(found + more)
-        masked = _rendered(text, found)
+        found += [_in_original(masked, secret) for secret in more]
     return masked
 
 
-def _found_in(masked: Masked, secrets: Sequence[str]) -> list[Found]:
-    """What is left to mask, in positions of the original text."""
-    text = masked.text
-    labels = [label.span() for label in _LABEL.finditer(text)] if "[redacted:" in text else []
+def _found_in(text: str, own: Sequence[Span], secrets: Sequence[str]) -> list[Found]:
+    """What there is to mask outside of labels, whether they are our own or were there before."""
+    labels = [label.span() for label in _LABEL.finditer(text)] if own or "[redacted:" in text else []
     if labels:
         text = _LABEL.sub(lambda label: _SHIELD * len(label.group()), text)
-    found = [*_read(text), *_exact(text, secrets)]
-    if (view := disguise(text)) is not None:
-        found += [Found(*view.span(secret.start, secret.end), secret.rank, secret.label) for secret in _read(view.text)]
-    return [_in_original(masked, piece) for secret in found for piece in _outside(secret, labels, text)]
+    read = reading(text)
+    found = by_form(read) + by_context(read)
+    if (view := disguise(text, INVISIBLE_MARK in read.marks)) is not None:
+        read = reading(view.text)
+        found += [Found(*view.span(secret.start, secret.end), secret.rank, secret.label) for secret in by_form(read) + by_context(read)]
+    if secrets:
+        found += _exact(text, view, secrets)
+    return [piece for secret in found for piece in _outside(secret, labels, text)] if labels else found
 
 
-def _read(text: str) -> Iterator[Found]:
-    yield from tokens(text)
-    yield from contexts(text)
-    yield from cards(text)
-    if "PRIVATE KEY" in text:
-        yield from private_keys(text)
-
-
-def _exact(text: str, secrets: Sequence[str]) -> Iterator[Found]:
-    """Registered secrets as they are and, in a view without breaks and disguise, as they would read there."""
-    if not secrets:
-        return
+def _exact(text: str, view: View | None, secrets: Sequence[str]) -> Iterator[Found]:
+    """Registered secrets as they are and, without breaks and disguise, as they would read."""
     for secret in secrets:
         for start in _places(text, secret):
             yield Found(start, start + len(secret), EXACT, "registered-secret")
-    view = bare(text)
-    if view is None:
-        return
-    for secret in secrets:
-        plain = bare(secret)
-        sought = secret if plain is None else plain.text
-        for start in _places(view.text, sought):
-            yield Found(*view.span(start, start + len(sought)), EXACT, "registered-secret")
+    read_as = (text if "\n" in text else None, visible(text), view.text if view else None)
+    copies = [_without_spaces(copy) for copy in read_as if copy is not None]
+    plain = {secret: bare(secret).text for secret in secrets} if copies else {}
+    suspected = [seen for secret, seen in plain.items() if any(_without_spaces(form) in copy for form in (secret, seen) for copy in copies)]
+    whole = bare(text) if suspected else View()
+    for plain_secret in suspected:
+        for start in _places(whole.text, plain_secret):
+            yield Found(*whole.span(start, start + len(plain_secret)), EXACT, "registered-secret")
+
+
+def _without_spaces(text: str) -> str:
+    return "".join(text.split())
 
 
 def _places(text: str, sought: str) -> Iterator[int]:
@@ -92,16 +91,20 @@ def _places(text: str, sought: str) -> Iterator[int]:
 
 
 def _outside(found: Found, labels: list[Span], text: str) -> Iterator[Found]:
-    """The parts of a span that no label covers and that hold a letter or digit."""
-    at = found.start
-    for start, end in labels[max(0, bisect_right(labels, (found.start, 0)) - 1) :]:
-        if start >= found.end:
-            break
-        if start > at and any(map(str.isalnum, text[at:start])):
+    """The parts of a span that no label covers and that are more than punctuation."""
+    at, label = found.start, max(0, bisect_right(labels, (found.start, 0)) - 1)
+    while label < len(labels) and labels[label][0] < found.end:
+        start, end = labels[label]
+        if start > at and _is_more(text[at:start]):
             yield found._replace(start=at, end=start)
-        at = max(at, end)
-    if at < found.end:
+        at, label = max(at, end), label + 1
+    if at == found.start or (at < found.end and _is_more(text[at : found.end])):
         yield found._replace(start=at)
+
+
+def _is_more(text: str) -> bool:
+    """Whether what is left beside a label could be a part of a secret."""
+    return sum(map(str.isalnum, text)) >= 4
 
 
 def _in_original(masked: Masked, found: Found) -> Found:

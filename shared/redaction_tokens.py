@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple
 
-from shared.redaction_rules import BASE64, CARD_ISSUERS, DOTTED, FAMILIES, SHAPES, Family
+from shared.redaction_rules import BASE64, CARD_ISSUERS, DOTTED, FAMILIES, NEARBY_WORDS, SHAPES, Family
+from shared.redaction_values import DIGEST, PARTS, UUID, random_looking
 from shared.redaction_view import ragged
 
 
@@ -57,7 +58,7 @@ def _sought(separator: str) -> re.Pattern[str]:
     keys = sorted((key for key in _KEYS if key[-1] == separator), key=lambda key: key[-2])
     groups = groupby(keys, key=lambda key: key[-2])
     before = "|".join(f"(?<={re.escape(last)}.)(?:{'|'.join(_lookbehind(key) for key in members)})" for last, members in groups)
-    return re.compile(rf"{re.escape(separator)}(?=[A-Za-z0-9]{_WORD}{{7}})(?=[a-z_\-]{{0,48}}+[A-Z0-9])(?:{before})")
+    return re.compile(rf"{re.escape(separator)}(?={_WORD}{{8}})(?=[a-z_\-]{{0,48}}+[A-Z0-9])(?:{before})")
 
 
 def _lookbehind(key: str) -> str:
@@ -68,82 +69,129 @@ def _lookbehind(key: str) -> str:
 _ANCHORS = tuple((separator, _sought(separator)) for separator in "-_.~")
 # Each alternative begins with a plain character, which lets the engine skip to it, and ends with an empty group that tells which it was.
 _SHAPE = re.compile("|".join(f"{pattern}()" for _, pattern in SHAPES))
-_LONG = b"a" * 16  # every shape holds a run of letters and digits of this length, or one of:
-_TELLING = ("eyJ", "AIza", ":AA", "Q~")
-_CLASSES = bytes(ord("a") if chr(b).isalnum() and b < 128 else b for b in range(256))
-_ALNUM = re.compile(r"[A-Za-z0-9]*+")
+_RUN_LENGTH = 15  # every family and shape holds that many letters, digits, _ and - in a row
+_LONG = b"a" * _RUN_LENGTH
+_RUN = re.compile(rf"{_WORD}*+")
+_NO_TOKEN = re.compile(r"(?:[A-Za-z_\-]*+|[0-9a-f\-]*+)\Z")  # names, uuids, hashes, rulers
+# Those that may have no digit all the same.
+_ALL_LETTERS = re.compile(r"(?:hf_|gh[pousr]_|npm_|gsk_|sk-|xox[a-z]-|glpat-|eyJ|AIza)[A-Za-z_\-]{12}|A[KS]IA[A-Z]{12}")
+_TOKEN = re.compile(r"[A-Za-z0-9_\-.+/=~]*+")
+_WRITTEN_ON = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.+/~"
+_REACH = 64  # how far before a long run its token may begin
 
 
-def tokens(text: str) -> Iterator[Found]:
-    """Tokens with a provider's prefix and other fixed shapes."""
-    for separator, sought in _ANCHORS:
-        if separator in text:
-            yield from _prefixes(text, sought)
-    for start, end in _windows(text):
+INVISIBLE_MARK = b"\x01"
+_MARKS = bytes(
+    ord("a") if (chr(b).isalpha() and b < 128) or b == ord("_") else ord("0") if 48 <= b < 58
+    else ord("-") if b == ord("-") else 1 if (b < 32 and b not in b"\t\n\r") or 127 <= b < 160 or b == 0xAD else ord(" ")
+    for b in range(256)
+)  # fmt: skip
+
+
+class Reading(NamedTuple):
+    """A text with the two copies that searches run on, every character at its place.
+
+    marks: a byte for each character: a letter or _ as "a", a digit as "0", a dash as itself, an invisible one as 1, all else a space.
+    low: A to Z in lower case; in text beyond ASCII what is not Latin-1 shows as a question mark.
+    """
+
+    text: str
+    marks: bytes
+    low: str
+
+
+def reading(text: str) -> Reading:
+    raw = text.encode("latin-1", "replace")
+    return Reading(text, raw.translate(_MARKS), text.lower() if text.isascii() else raw.lower().decode("latin-1"))
+
+
+def by_form(read: Reading) -> list[Found]:
+    """Everything in the text that shows by its own form; spans may overlap."""
+    found: list[Found] = []
+    runs = read.marks.replace(b"0", b"a").replace(b"-", b"a")
+    if _LONG in runs:
+        found += _tokens(read.text, runs)
+        if "PRIVATE KEY" in read.text:
+            found += _private_keys(read.text)
+    if b"0000" in read.marks:
+        found += _cards(read.text, read.marks)
+    return found
+
+
+def _tokens(text: str, runs: bytes) -> list[Found]:
+    """Tokens with a provider's prefix, other fixed shapes, and random runs that are called secrets."""
+    found: list[Found] = []
+    for run, start, end in _windows(text, runs):
+        before = len(found)
+        for separator, sought in _ANCHORS:
+            found += _prefixes(text, start, end, separator, sought)
         for shape in _SHAPE.finditer(text, start, end):
             if not is_stand_in(shape.group()):
-                stop = _WORDS.match(text, shape.end()).end() if shape.end() == end else shape.end()  # type: ignore[union-attr]
-                yield Found(reach_back(text, shape.start()), stop, FORM, SHAPES[(shape.lastindex or 1) - 1][0])
+                label = SHAPES[(shape.lastindex or 1) - 1][0]
+                found.append(Found(reach_back(text, shape.start()), shape.end(), FORM, label))
+                if label in _ACCOMPANIED and (other := _COMPANION.match(text, shape.end())):
+                    found.append(Found(*other.span(1), FORM, label.replace("-sid", "-key")))
+        if len(found) == before and (secret := _pointed_at(text, run, end)):
+            found.append(secret)
+    return found
 
 
-_WORDS = re.compile(r"[A-Za-z0-9_\-.+/=]*+")
+_ACCOMPANIED = ("aws-access-key", "twilio-sid", "twilio-key")  # ids that are written with the secret that goes with them
+_COMPANION = re.compile(r"[^A-Za-z0-9]{1,8}(?:[A-Za-z_]{1,30}+[^A-Za-z0-9]{1,8})?([A-Za-z0-9/+]{40}|[0-9a-f]{32})(?![A-Za-z0-9/+])")
+_NEARBY = frozenset(NEARBY_WORDS)
+_FILLING = frozenset(("is", "was", "to", "key", "token", "secret", "value", "set", "string", "code", "hash"))  # between one and the value
 
 
-def _windows(text: str) -> list[tuple[int, int]]:
-    """Where a shape may be: around long runs of letters and digits and around what tells of one; ascending and apart."""
-    classes = text.encode("latin-1", "replace").translate(_CLASSES)
-    spots = []
-    at = classes.find(_LONG)
+def _pointed_at(text: str, run: int, end: int) -> Found | None:
+    """A random run that the words right before it call a secret."""
+    before = text[max(0, run - 64) : run]
+    token = len(before.rstrip(_WRITTEN_ON))
+    pointers = PARTS.findall(before[max(0, token - 48) : token].rpartition("\n")[2].lower())[-3:]
+    while pointers and pointers[-1] in _FILLING and pointers[-1] not in _NEARBY:
+        pointers.pop()
+    if not pointers or not _NEARBY.intersection(pointers[-2:]) or before[token - 1 : token].isalnum():
+        return None
+    start = run - len(before) + token
+    value = text[start:end].rstrip("=.")
+    if not random_looking(value, 16) or DIGEST.fullmatch(value) or UUID.fullmatch(value) or is_stand_in(value):
+        return None
+    return Found(start, end, ASSIGNED, "secret")
+
+
+def _windows(text: str, runs: bytes) -> Iterator[tuple[int, int, int]]:
+    """Long runs that are no names and no hashes: where one begins, where its token may begin, where that ends; ascending."""
+    at = runs.find(_LONG)
     while at >= 0:
-        end = _ALNUM.match(text, at).end()  # type: ignore[union-attr]
-        spots.append((at, end))
-        at = classes.find(_LONG, end)
-    for telling in _TELLING:
-        at = text.find(telling)
-        while at >= 0:
-            spots.append((at, at + len(telling)))
-            at = text.find(telling, at + len(telling))
-    return _apart(sorted(spots))
+        end = _RUN.match(text, at).end()  # type: ignore[union-attr]
+        if text[at - 1 : at] == "." or not _NO_TOKEN.match(text, at, end) or _ALL_LETTERS.search(text, at, end):
+            end = _TOKEN.match(text, end).end()  # type: ignore[union-attr]
+            yield at, max(0, at - _REACH), end
+        at = runs.find(_LONG, end)
 
 
-def _apart(spots: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    windows: list[tuple[int, int]] = []
-    for start, end in spots:
-        if windows and start - 24 <= windows[-1][1]:
-            windows[-1] = windows[-1][0], max(windows[-1][1], end + 120)
-        else:
-            windows.append((max(0, start - 24), end + 120))
-    return windows
-
-
-def _prefixes(text: str, sought: re.Pattern[str]) -> Iterator[Found]:
-    at = 0
-    while anchor := sought.search(text, at):
+def _prefixes(text: str, at: int, end: int, separator: str, sought: re.Pattern[str]) -> Iterator[Found]:
+    barren = 0  # up to here nothing looked random, so that no shorter rest will
+    while (at := text.find(separator, at, end)) >= 0 and (anchor := sought.search(text, at, end)):
         at = anchor.end()
-        if found := _prefixed(text, anchor.start()):
-            at = found.end
-            yield found
+        for start, opened, family in _opened(text, anchor.start()):
+            if family.bounded and (opened < barren or (start and text[start - 1].isalnum())):
+                continue
+            body = _BODIES[family.body]
+            stop = body.match(text, opened, opened + _MAX_CHECKED).end()  # type: ignore[union-attr]  # it matches nothing too
+            if plausible(text[opened:stop], family.least, family.bounded):
+                at = body.match(text, opened).end()  # type: ignore[union-attr]
+                yield Found(start, at, FORM, family.label)
+                break
+            if family.bounded:
+                barren = stop
 
 
-def _prefixed(text: str, anchor: int) -> Found | None:
+def _opened(text: str, anchor: int) -> Iterator[tuple[int, int, Family]]:
+    """The prefixes whose last separator is at the anchor: where they begin, where they end, what they open."""
     for length in _KEY_LENGTHS:
         start = anchor + 1 - length
-        if start < 0 or text[start : anchor + 1] not in _KEYS:
-            continue
-        opening = _OPENING.match(text, start)
-        if opening and (found := _judged(text, start, opening.end(), _FAMILY_OF[opening.group()])):
-            return found
-    return None
-
-
-def _judged(text: str, start: int, body_start: int, family: Family) -> Found | None:
-    if family.bounded and start and text[start - 1].isalnum():
-        return None
-    body = _BODIES[family.body]
-    end = body.match(text, body_start, body_start + _MAX_CHECKED).end()  # type: ignore[union-attr]  # it matches nothing too
-    if not plausible(text[body_start:end], family.least, family.bounded):
-        return None
-    return Found(start, body.match(text, body_start).end(), FORM, family.label)  # type: ignore[union-attr]
+        if start >= 0 and text[start : anchor + 1] in _KEYS and (opening := _OPENING.match(text, start)):
+            yield start, opening.end(), _FAMILY_OF[opening.group()]
 
 
 def plausible(body: str, least: int, bounded: bool) -> bool:
@@ -170,12 +218,13 @@ def reach_back(text: str, at: int) -> int:
 _BEGIN = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 _END = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 _GAP = r"(?:\s|\\+[nrt]|[\"'+,>|])*+"
-_BLOCK = re.compile(rf"{_GAP}(?:[A-Z][A-Za-z\-]{{2,30}}+: [^\n\\]{{0,200}}+{_GAP})*+(?:[A-Za-z0-9+/=]{{12,}}+{_GAP})++(?:[A-Za-z0-9+/]{{1,11}}={{0,2}}(?=\s*+\Z))?")
+_ARMOUR = rf"(?:[A-Z][A-Za-z\-]{{2,30}}+: [^\n\\]{{0,200}}+{_GAP})*+"  # Proc-Type: and the like
+_BLOCK = re.compile(rf"{_GAP}{_ARMOUR}(?:[A-Za-z0-9+/=]{{12,}}+{_GAP})++(?:[A-Za-z0-9+/]{{1,11}}={{0,2}}(?=\s*+\Z))?")
 _KEY_LINE = re.compile(r"[ \t>|]*+[A-Za-z0-9+/=]{4,}+[ \t]*+")
 _MATERIAL = re.compile(r"[A-Za-z0-9+/]{12}")
 
 
-def private_keys(text: str) -> Iterator[Found]:
+def _private_keys(text: str) -> Iterator[Found]:
     """PEM, OpenSSH and PGP blocks, also without their last or first line."""
     at, closing = 0, _END.search(text)
     while opening := _BEGIN.search(text, at):
@@ -215,23 +264,22 @@ def _headless(text: str, least: int, closing: re.Match[str]) -> Iterator[Found]:
 
 
 _CARD = re.compile(
-    r"(?<![A-Za-z0-9_.+\-])(?:[0-9]{13,19}+|[0-9]{4}([ \-])[0-9]{4}\1[0-9]{4}\1[0-9]{1,7}+|[0-9]{4}([ \-])[0-9]{6}\2[0-9]{4,5}+)(?![A-Za-z0-9_]|\.[0-9])"
+    r"(?<![A-Za-z0-9_.+\-])(?:[0-9]{13,19}+|[0-9]{4}([ \-])[0-9]{4}\1[0-9]{4}\1[0-9]{1,7}+|[0-9]{4}([ \-])[0-9]{6}\2[0-9]{4,5}+)"
+    r"(?![A-Za-z0-9_]|\.[0-9])"
 )
 _ISSUERS = tuple((re.compile(digits), frozenset(lengths)) for digits, lengths in CARD_ISSUERS)
-_DIGITS = bytes(ord("0") if 48 <= b < 58 else ord(" ") if b in b" -" else ord("x") for b in range(256))
-_CARD_FORMS = (b"0" * 13, b"0000 0000 0000 0", b"0000 000000 0000")
+_CARD_FORMS = (b"0" * 13, b"0000 0000 0000 0", b"0000-0000-0000-0", b"0000 000000 0000", b"0000-000000-0000")
 
 
-def cards(text: str) -> Iterator[Found]:
+def _cards(text: str, marks: bytes) -> Iterator[Found]:
     """Card numbers: a known issuer's first digits and length, and a check digit that is right."""
-    digits = text.encode("latin-1", "replace").translate(_DIGITS)
     for form in _CARD_FORMS:
-        at = digits.find(form)
+        at = marks.find(form)
         while at >= 0:
             number = _CARD.match(text, at)
             if number and _is_card(number.group().replace(" ", "").replace("-", "")):
                 yield Found(number.start(), number.end(), FORM, "card-number")
-            at = digits.find(form, number.end() if number else _NUMBER.match(text, at).end())  # type: ignore[union-attr]
+            at = marks.find(form, number.end() if number else _NUMBER.match(text, at).end())  # type: ignore[union-attr]
 
 
 _NUMBER = re.compile(r"[0-9]++")

@@ -8,6 +8,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from shared.redaction_rules import FAMILIES
 
@@ -16,12 +17,12 @@ _INVISIBLE = (
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff"
 )
 _DASHES = "\u2010-\u2013\u2212\ufe63\uff0d"
-_INVISIBLE_BYTES = bytes(b for b in range(128) if b < 9 or b in (11, 12) or 14 <= b < 32 or b == 127)
-_PRINTABLE_BYTES = bytes(b for b in range(128) if b not in _INVISIBLE_BYTES)
+_VISIBLE = bytes(b for b in range(128) if b in b"\t\n\r" or 32 <= b < 127)
 _PERCENT = r"%(?:25){0,3}(?:[2-7][0-9A-Fa-f]|0[aAdD]|[c-fC-F][0-9A-Fa-f](?:%(?:25){0,3}[89abAB][0-9A-Fa-f]){1,3})"
 _ESCAPE = r"\\(?:\\{0,16}+(?:u[0-9A-Fa-f]{4}(?:\\{1,16}+u[dD][c-fC-F][0-9A-Fa-f]{2})?|[\"'`/]|r\\{1,16}+n|[nrt]|\r?\n)|\\{1,16}+)"
 _ENTITY = r"&(?:amp|quot|apos|lt|gt|#39|#34|#x27|#x22);"
-_GONE = re.compile(rf"\x1b\[[0-9;]{{0,16}}[A-Za-z]|[{_INVISIBLE}]+|[{_DASHES}](?=[A-Za-z0-9])")
+_GONE_RUN = re.compile(rf"(?:\x1b\[[0-9;]{{0,16}}[A-Za-z]|[{_INVISIBLE}{_DASHES}])++")
+_ODD = frozenset(chr(c) for c in (*range(0x10000), *range(0xE0000, 0xE1000)) if re.match(f"[{_INVISIBLE}{_DASHES}]", chr(c)))
 _STEP = re.compile(
     rf"(?P<gone>\x1b\[[0-9;]{{0,16}}[A-Za-z]|[{_INVISIBLE}]+)|(?P<dash>[{_DASHES}])"
     rf"|(?P<percent>{_PERCENT})|(?P<escape>{_ESCAPE})|(?P<entity>{_ENTITY})|(?P<crlf>\r\n)"
@@ -29,21 +30,22 @@ _STEP = re.compile(
 _MARKED = (("\\", re.compile(_ESCAPE)), ("%", re.compile(_PERCENT)), ("&", re.compile(_ENTITY)))
 _BETWEEN_WINDOWS = "\n\x00\n"  # nothing that a token or a name is made of
 _ENTITIES = {"amp": "&", "quot": '"', "apos": "'", "lt": "<", "gt": ">", "#39": "'", "#34": '"', "#x27": "'", "#x22": '"'}
-_TOKEN = r"[A-Za-z0-9_\-+/.~=]"
+_PART = r"[A-Za-z0-9_\-+/.~=]"
 # A line break with a token's characters on both sides, the second part being more than a word in lower case.
-_AFTER_BREAK = rf"[ \t]{{0,8}}+(?={_TOKEN}{{4}})(?=.[a-z_\-]{{0,40}}[A-Z0-9])"
-_BREAK = re.compile(rf"\n(?<={_TOKEN}\n){_AFTER_BREAK}")
-_BREAK_CRLF = re.compile(rf"\n(?:(?<={_TOKEN}\n)|(?<={_TOKEN}\r\n)){_AFTER_BREAK}")
-_RUN = re.compile(rf"{_TOKEN}*+")
-_LAST_RUN = re.compile(r"[A-Za-z0-9_\-+/.~]*\Z")
-_WORD = r"(?:[A-Z]{2,}+[a-z]*+|[A-Z]?[a-z]++(?:[A-Z][a-z]++)*+|[A-Z])?[0-9]{0,4}+|[0-9]++[a-z]{0,2}"
-_ORDINARY = re.compile(rf"(?>{_WORD})(?:[_\-+/.~=](?>{_WORD}))*+")
-_OPENING = re.compile("|".join(map(re.escape, sorted({p for f in FAMILIES for p in f.prefixes.split()}, key=len, reverse=True))) + "|eyJ|A[KS]IA|AIza")
+_AFTER_BREAK = rf"[ \t]{{0,8}}+(?={_PART}{{4}})(?=.[a-z_\-]{{0,40}}[A-Z0-9])(?!\w[\w.\-]{{0,48}}+[ \t]{{0,4}}[:=(](?!=))"
+_BREAK = re.compile(rf"\n(?<={_PART}\n){_AFTER_BREAK}")
+_BREAK_CRLF = re.compile(rf"\n(?:(?<={_PART}\n)|(?<={_PART}\r\n)){_AFTER_BREAK}")
+_RUN = re.compile(r"[A-Za-z0-9_\-+/.~]*+(?:={1,2}(?![A-Za-z0-9=]))?")
+_RUN_CHARS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/.~"
+_LETTERS = r"[A-Z]{2,}+[a-z]*+|[A-Z]?[a-z]{2,}+(?:[A-Z][a-z]{2,}+)++|[A-Z]?[a-z]++|[A-Z]"
+_WORD = rf"[0-9]++[a-z]{{0,2}}|(?>{_LETTERS})[0-9]{{0,4}}+"
+_ORDINARY = re.compile(rf"(?>{_WORD})?(?:[_\-+/.~=](?>{_WORD})?)*+")
+_PREFIXES = sorted({prefix for family in FAMILIES for prefix in family.prefixes.split()}, key=len, reverse=True)
+_OPENING = re.compile("|".join(map(re.escape, _PREFIXES)) + "|eyJ|A[KS]IA|AIza|EAA|ATATT|dapi")
 _KNOWN_LENGTH = re.compile(
     r"(?:A[KS]IA[A-Z0-9]{16}|gh[pousr]_[A-Za-z0-9]{36}|npm_[A-Za-z0-9]{36}|AIza[A-Za-z0-9_\-]{35}|glpat-[A-Za-z0-9_\-]{20}"
-    r"|hf_[A-Za-z]{34}|dop_v1_[0-9a-f]{64}|lin_api_[A-Za-z0-9]{40}|shp(?:at|ca|pa|ss)_[0-9a-f]{32})\Z"
+    r"|hf_[A-Za-z]{34}|dapi[0-9a-f]{32}|dop_v1_[0-9a-f]{64}|lin_api_[A-Za-z0-9]{40}|shp(?:at|ca|pa|ss)_[0-9a-f]{32})\Z"
 )
-_FOLLOWS_NAME = re.compile(r"[ \t]*+[:=(]")
 
 
 @dataclass
@@ -67,25 +69,34 @@ class View:
         return origin, origin + 1
 
 
-def disguise(text: str) -> View | None:
-    """A view of the lines in which something is disguised, tokens whole and other line breaks kept; None when there are none."""
-    windows = _merged(sorted(_disguised_lines(text)))
+def disguise(text: str, control: bool) -> View | None:
+    """A view of the lines in which something is disguised, tokens whole and other line breaks kept; None when there are none.
+
+    control: whether the text is known to hold control characters or a soft hyphen.
+    """
+    if "\n" not in text and not control and text.isascii() and "\\" not in text and "%" not in text and "&" not in text:
+        return None
+    windows = _merged(sorted(_disguised_lines(text, control)))
     return _without_breaks(_steps_taken(text, windows), _inside_token) if windows else None
 
 
-def bare(text: str) -> View | None:
-    """A view of the whole text without any line break, its indentation included; None when that is the text itself."""
-    if "\n" not in text and not any(True for _ in _disguised_lines(text)):
-        return None
+def visible(text: str) -> str | None:
+    """The text without its invisible characters; None when it has none."""
+    seen = text if text.isascii() and text.isprintable() else re.sub(f"[{_INVISIBLE}]", "", text)
+    return seen if seen != text else None
+
+
+def bare(text: str) -> View:
+    """A view of the whole text without any line break, its indentation included."""
     return _without_breaks(_steps_taken(text, [(0, len(text))]), lambda text, at: True)
 
 
-def _disguised_lines(text: str) -> Iterator[tuple[int, int]]:
+def _disguised_lines(text: str, control: bool) -> Iterator[tuple[int, int]]:
     for char, pattern in _MARKED:
         if char in text:
             yield from _lines(text, pattern)
-    if _has_invisible(text):
-        yield from _lines(text, _GONE)
+    if control or not text.isascii():
+        yield from _lines_with_invisible(text)
     for found in (_BREAK_CRLF if "\r" in text else _BREAK).finditer(text):
         if _inside_token(text, found.start()):
             start, end = text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end())
@@ -101,12 +112,19 @@ def _lines(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
             return
 
 
-def _has_invisible(text: str) -> bool:
-    if text.isascii():
-        raw = text.encode("ascii")
-        return len(raw.translate(None, _INVISIBLE_BYTES)) != len(raw)
-    beyond = text.encode("utf-8", "surrogatepass").translate(None, _PRINTABLE_BYTES).decode("utf-8", "surrogatepass")
-    return _GONE.search(beyond) is not None
+def _lines_with_invisible(text: str) -> Iterator[tuple[int, int]]:
+    """Lines in which an invisible character or an odd dash stands between two plain ones; one that joins emoji is no disguise."""
+    rare = text.encode("utf-8", "surrogatepass").translate(None, _VISIBLE).decode("utf-8", "surrogatepass")
+    for char in sorted(set(rare) & _ODD):
+        at = text.find(char)
+        while at >= 0:
+            run = _GONE_RUN.match(text, at)
+            end = run.end() if run else at + 1
+            if at > 0 and " " < text[at - 1] < "\x7f" and " " < text[end : end + 1] < "\x7f":
+                start, end = text.rfind("\n", 0, at) + 1, text.find("\n", end)
+                end = end if end >= 0 else len(text)
+                yield start, end
+            at = text.find(char, end)
 
 
 def _merged(windows: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -129,7 +147,7 @@ def _steps_taken(text: str, windows: list[tuple[int, int]]) -> View:
                 _add(view, length, at, 0)
                 parts.append(text[at:start])
                 length += start - at
-            if made := _made_of(step):
+            if made := _made_of(step.lastgroup, step.group()):
                 _add(view, length, start, end - start)
                 parts.append(made)
                 length += 1
@@ -147,8 +165,8 @@ def _add(view: View, start: int, origin: int, width: int) -> None:
     view.widths.append(width)
 
 
-def _made_of(step: re.Match[str]) -> str:
-    kind, seen = step.lastgroup, step.group()
+@lru_cache(maxsize=4096)
+def _made_of(kind: str | None, seen: str) -> str:
     if kind == "gone":
         return ""
     if kind == "dash":
@@ -222,16 +240,17 @@ def _inside_token(text: str, at: int) -> bool:
     start, at = at + 1, at - (text[at - 1] == "\r")
     while text[start] in " \t":
         start += 1
-    after = _RUN.match(text, start)
-    before = _LAST_RUN.search(text, max(0, at - 80), at)
-    if after is None or before is None or _FOLLOWS_NAME.match(text, after.end()):
-        return False
-    rest, joined = after.group(), before.group() + after.group()
-    if _KNOWN_LENGTH.search(joined):
+    before, rest = text[max(0, at - 80) : at], _RUN.match(text, start).group()  # type: ignore[union-attr]  # it matches nothing too
+    ahead = before[len(before.rstrip(_RUN_CHARS)) :]
+    known = _KNOWN_LENGTH.search(ahead + rest)
+    if known and known.start() < len(ahead):
         return True
-    opening = _OPENING.search(joined, 0, len(before.group()) + 16)
-    opened = opening is not None and opening.start() < len(before.group())
-    return ragged(rest) and (opened or ragged(before.group()))
+    if _OPENING.match(rest):
+        return False  # another token
+    if ragged(rest) and ragged(ahead):
+        return True
+    opening = _OPENING.search(ahead[-32:] + rest[:16]) if ragged(rest) else None
+    return opening is not None and opening.start() < len(ahead[-32:])
 
 
 def ragged(run: str) -> bool:
