@@ -14,9 +14,10 @@ import msgspec
 
 from shared import jsontext, searchable, shown, validate
 from shared.analysis import Document
+from shared.damage import despite_damage
 from shared.errors import BadRequest, Conflict
 from shared.growth import Growth
-from shared.sessions import claim_key, create, current_transcript, growth_of, new_session, write_growth
+from shared.sessions import claim_key, create, current_transcript, follow, growth_of, new_session, write_growth
 from shared.store import Store, events, projection
 from shared.store import sessions as rows
 from shared.store.connect import write_transaction
@@ -55,7 +56,7 @@ def append_events(
     prepared = [_prepare(payload, f"events[{i}]", catalogue) for i, payload in enumerate(sent)]
     retried = _Retry.of(idempotency_key, sent) if idempotency_key is not None else None
     call = _Append(store, agent_id, session_key, prepared, now_ms, retried, catalogue)
-    return call.run()
+    return despite_damage(store, agent_id, now_ms, call.run)
 
 
 def _check_count(sent: Sequence[Any]) -> None:
@@ -66,6 +67,7 @@ def _check_count(sent: Sequence[Any]) -> None:
 def _prepare(payload: Any, where: str, catalogue: Catalogue) -> Prepared:
     if not isinstance(payload, dict):
         raise BadRequest(f"{where} must be an object", where)
+    payload = payload if "type" in payload else {"type": "message", **payload}
     event = read_event(payload, where)
     if event.id is None:
         made = uuid.uuid4().hex
@@ -120,7 +122,10 @@ class _Append:
             session = rows.find_session(conn, self._session_key)  # another request may have made it meanwhile
             if session is None:
                 session = create(conn, new_session(claim, self._now_ms), named_id=None)
-            return self._into(conn, session)
+            answer = self._into(conn, session)
+        if session.incarnation != claim.incarnation:
+            follow(self._store, self._agent_id, session)
+        return answer
 
     def _to_existing(self) -> dict[str, Any] | None:
         path = self._store.agent_path(self._agent_id)

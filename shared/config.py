@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from shared.cron import BadCron
+from shared.cron import parse as parse_cron
 from shared.errors import BadSettings
 
 Mode = Literal["self", "tree", "agent", "all"]
@@ -40,6 +42,8 @@ class Settings:
     synchronous: Durability = "FULL"  # SESSION_SEARCH_SYNCHRONOUS: FULL survives a power cut, NORMAL only a crash
     web_processes: int = 1  # SESSION_SEARCH_WEB_PROCESSES: gunicorn processes of `serve`
     web_threads: int = 8  # SESSION_SEARCH_WEB_THREADS: threads a process
+    rate_limit: int = 6000  # SESSION_SEARCH_RATE_LIMIT: requests a minute and token, and as many at once; 0 to 1,000,000, 0 is no limit
+    failure_limit: int = 60  # SESSION_SEARCH_FAILURE_LIMIT: wrong credentials a minute and address; 0 to 1,000,000, 0 is no limit
     worker_threads: int = 2  # SESSION_SEARCH_WORKER_THREADS: jobs a worker process runs side by side
     sweep_s: int = 10  # SESSION_SEARCH_SWEEP_S: seconds between two looks for work that no search asked for
     lease_s: int = 20  # SESSION_SEARCH_LEASE_S: seconds a worker's claim on a session holds without renewal
@@ -70,6 +74,8 @@ def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
         synchronous=cast(Durability, read.choice("SYNCHRONOUS", "FULL", ("FULL", "NORMAL"))),
         web_processes=read.number("WEB_PROCESSES", 1, 1, 64),
         web_threads=read.number("WEB_THREADS", 8, 1, 256),
+        rate_limit=read.number("RATE_LIMIT", 6000, 0, 1_000_000),
+        failure_limit=read.number("FAILURE_LIMIT", 60, 0, 1_000_000),
         worker_threads=read.number("WORKER_THREADS", 2, 1, 64),
         sweep_s=read.number("SWEEP_S", 10, 1, 3600),
         lease_s=read.number("LEASE_S", 20, 1, 600),
@@ -122,8 +128,11 @@ class _Reader:
 
     def cron(self, name: str) -> str:
         raw = self.text(name, "")
-        if raw and (len(raw.split()) != 5 or not re.fullmatch(r"[\d*,/\- ]+", raw, re.ASCII)):
-            _bad("SESSION_SEARCH_" + name, raw, "five fields: minute hour day month weekday")
+        if raw:
+            try:
+                parse_cron(raw)
+            except BadCron as e:
+                _bad("SESSION_SEARCH_" + name, raw, str(e))
         return raw
 
 

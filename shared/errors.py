@@ -17,6 +17,10 @@ class BadRequest(SessionSearchError):
         self.field = field
 
 
+class BadForm(BadRequest):
+    """A request that does not fit the schema of its operation: not JSON, or a field unknown, missing, or of another type or size."""
+
+
 class Unprocessable(BadRequest):
     """A well-formed request that asks for the impossible: an unknown scope, a session that spawned itself."""
 
@@ -51,6 +55,14 @@ class Forbidden(SessionSearchError):
     """A valid credential of a kind that may not do this."""
 
 
+class TooManyRequests(SessionSearchError):
+    """A caller asks more often than it may; `retry_after_s` says when it may ask again."""
+
+    def __init__(self, detail: str, retry_after_s: int) -> None:
+        super().__init__(detail)
+        self.retry_after_s = retry_after_s
+
+
 class StoreUnavailable(SessionSearchError):
     """A database cannot be read or written now (busy, read-only, damaged); `path` names the file for operators."""
 
@@ -65,6 +77,10 @@ class StoreFull(StoreUnavailable):
 
 class StoreDamaged(StoreUnavailable):
     """A database file is not what it should be; the message names the file."""
+
+
+class IndexDamaged(StoreDamaged):
+    """An agent's full-text index is damaged; it is thrown away and built anew from the transcripts, which are not concerned."""
 
 
 class VisibilityUnknown(StoreUnavailable):
@@ -85,3 +101,11 @@ class LeaseLost(SessionSearchError):
 
 class UnknownFormat(SessionSearchError):
     """A file is not a transcript of the named format, or the format is not one of ours."""
+
+
+class UnreadableSource(SessionSearchError):
+    """Another program's file cannot be read to its end: it is damaged, locked, or unpacks to more than it may."""
+
+
+class DemoFailed(SessionSearchError):
+    """The demo could not be shown: a process of it did not start, or ended by itself."""

@@ -60,6 +60,11 @@ class Growth:
         self.generation += 1
         self.leaf, self.leaf_id = target, target_id
 
+    def uproot(self) -> None:
+        """The branch may be another one from its first event on: no row so far is known to be on it, or at its right position."""
+        self.moves.append((self.generation, 0))
+        self.generation += 1
+
     def _parent(self, parent_id: Parent) -> Node:
         """Where an event hangs: on the leaf without a parent or with one that does not exist, at the root with null."""
         if parent_id is None:

@@ -134,7 +134,7 @@ class _Page:
         if request.after is not None:
             place = self._place(unseal(request.after))
             newer, more = _fitting(self._newer(place), request.limit)
-            return newer, self._any(self._older((newer[0].place if newer else (place[0], place[1] + 1)))), more
+            return newer, self._any(self._older(newer[0].place if newer else (place[0], place[1] + 1))), more
         place = self._place(unseal(request.before)) if request.before is not None else (self._leaf.depth + 1, 0)
         older, more = _fitting(self._older(place), request.limit)
         older.reverse()
@@ -150,7 +150,7 @@ class _Page:
         node = fetch(int(seq))
         if on_branch(node, self._leaf, fetch):
             return node.depth, int(piece)
-        return common(node, self._leaf, fetch).depth + 1, 0
+        return common(node, self._leaf, fetch).depth + 1, -1
 
     def _around(self, message_id: str) -> tuple[list[_Piece], bool, bool]:
         """A window that holds the message, grown evenly to both sides; nothing when it is not on the branch."""
@@ -198,10 +198,7 @@ class _Page:
         if not self._request.include_tools:
             text = searchable.message_text(payload)
             return [self._body({**head, "omitted": items.omitted}, text)] if text else []
-        return [
-            self._body({**head, "type": item.kind, **({"name": item.name} if item.name else {}), "omitted": 0 if n else items.omitted}, item.text)
-            for n, item in enumerate(items.items)
-        ]
+        return [self._body(_item_head(head, item, 0 if n else items.omitted), item.text) for n, item in enumerate(items.items)]
 
     def _body(self, head: dict[str, Any], text: str) -> tuple[dict[str, Any], bool]:
         masked = shown(text, self._catalogue)
@@ -209,6 +206,12 @@ class _Page:
         redacted = sum(end <= len(part) for _, end in masked.masks)
         cut = len(part) < len(masked.text)
         return {**head, "text": part, "redacted": redacted, **({"cut": True} if cut else {})}, cut
+
+
+def _item_head(head: dict[str, Any], item: searchable.Item, omitted: int) -> dict[str, Any]:
+    """The fields of one piece of a message beside its text."""
+    name = {"name": item.name} if item.name else {}
+    return {**head, "type": item.kind, **name, "omitted": omitted}
 
 
 def _payload(step: Step) -> Any:

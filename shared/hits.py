@@ -28,24 +28,24 @@ class Hits:
         results: list[dict[str, Any]] = []
         query = stream.wanted.query
         room = MAX_ANSWER_BYTES - _ENVELOPE_BYTES - len(jsontext.dumps(query.interpreted).encode()) - _CURSOR_BYTES_A_WORD * query.words
-        last: tuple[Entry, str] | None = None
+        last: Entry | None = None
         for entry in stream.entries():
             if len(results) == limit:
-                return Hits(results, stream.resume_after(*last) if last else None)
+                return Hits(results, stream.resume_after(last) if last else None)
             hit = _hit(stream, entry)
             if hit is None:
                 continue
             room -= len(jsontext.dumps(hit).encode()) + 1
             if room < 0 and results:
-                return Hits(results, stream.resume_after(*last) if last else None)
+                return Hits(results, stream.resume_after(last) if last else None)
             results.append(hit)
-            last = entry, hit["messageId"]
+            last = entry
         return Hits(results, None)
 
 
 def _hit(stream: Stream, entry: Entry) -> dict[str, Any] | None:
     """What a caller gets of a match; None for a payload that another program just made unreadable."""
-    row = search.hit_row(entry.part.conn, entry.candidate)
+    row = entry.part.read(search.hit_row, entry.candidate)
     try:
         text = stream.shown_text(entry.part, row.payload)
     except jsontext.BadJson:

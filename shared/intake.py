@@ -12,8 +12,8 @@ from typing import Any
 from shared import jsontext, searchable, validate
 from shared.appending import same_content
 from shared.errors import BadRequest
-from shared.sessions import claim_key, create, current_transcript, growth_of, new_session, write_growth
-from shared.store import Store, events, projection
+from shared.sessions import claim_key, create, growth_of, new_session, write_growth
+from shared.store import Store, events, foreign, projection
 from shared.store import sessions as rows
 from shared.store.connect import write_transaction
 from shared.store.events import NewEvent
@@ -65,6 +65,8 @@ def import_transcript(
     work = _Import(store, agent_id, claim, head, now_ms, done)
     for batch in _batches(found):
         work.take(batch)
+        if done.deleted:
+            return done
     if not work.begun:
         work.take([])
     return done
@@ -99,11 +101,14 @@ class _Import:
         self.begun = False
 
     def take(self, batch: list[dict[str, Any]]) -> None:
-        """Stores the events of one batch that are not there yet."""
+        """Stores the events of one batch that are not there yet; none once the session is deleted."""
         read = [event for payload in batch if (event := self._read(payload)) is not None]
         texts = {id(event): searchable.message_text(event.payload) for event in read}
         self.begun = True
         with self._store.writer(self._agent_id) as conn, write_transaction(conn, self._store.agent_path(self._agent_id)):
+            if rows.tombstoned(conn, self._head.session_id):
+                self._done.deleted = True
+                return
             session, transcript = self._place(conn)
             fresh = self._fresh(conn, transcript, read)
             if fresh:
@@ -133,9 +138,7 @@ class _Import:
             transcript = rows.insert_transcript(conn, session.session_no, head.session_id, indexed=True)
         elif transcript.session_no != session.session_no:
             raise BadRequest("sessionId belongs to another session", "sessionId")
-        if head.session_id == session.session_id:
-            transcript = current_transcript(conn, session, self._now_ms)
-        return session, transcript
+        return session, foreign.take_over(conn, transcript, self._now_ms)
 
     def _fresh(self, conn: sqlite3.Connection, transcript: Transcript, read: list[Event]) -> list[Event]:
         ids = [event.id for event in read if event.id is not None]

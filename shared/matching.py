@@ -51,6 +51,11 @@ def matcher(query: Query, mode: Mode) -> Matcher:
     return Matcher(mode, query, sources, " OR ".join(f"({s.match})" for s in sources), terms)
 
 
+def loosens(query: Query) -> bool:
+    """Whether `any` asks for less than `all`: some group has two words of which one need not be there."""
+    return any(sum(not term.quoted for term in group.required) > 1 for group in query.groups)
+
+
 def _words(group: Group) -> list[Term]:
     """The words of a group that need not all be there, without the sentence's punctuation; secrets count as words nobody wrote."""
     return list(dict.fromkeys(term.loose() for term in group.required if not term.quoted and not term.nowhere))
@@ -67,7 +72,7 @@ def _any_of(group: Group) -> list[Source]:
 
 def _expression(word: Term | None, phrases: Sequence[Term], excluded: Sequence[Term]) -> str:
     wanted = " AND ".join(f"({term.match})" for term in [*([word] if word else []), *phrases])
-    unwanted = " OR ".join(f"({term.match})" for term in excluded if not term.nowhere)
+    unwanted = " OR ".join(f"({term.match})" for term in excluded if not (term.nowhere or term.checked))  # holds() decides those
     return f"({wanted}) NOT ({unwanted})" if unwanted else wanted
 
 
@@ -75,7 +80,7 @@ def _group_holds(group: Group, analysed: Analysed) -> bool:
     phrases = [term for term in group.required if term.quoted]
     words = _words(group)
     return (
-        all(term.spans(analysed) for term in phrases)
-        and not any(term.spans(analysed) for term in group.excluded)
-        and (any(term.spans(analysed) for term in words) if words else bool(phrases))
+        all(term.stands_in(analysed) for term in phrases)
+        and not any(term.stands_in(analysed) for term in group.excluded)
+        and (any(term.stands_in(analysed) for term in words) if words else bool(phrases))
     )

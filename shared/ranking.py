@@ -6,7 +6,7 @@ average), plus how close the terms stand together, less a little for age.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from shared.query import Piece, Term
@@ -14,9 +14,10 @@ from shared.query import Piece, Term
 SATURATION = 1.2  # BM25's k1
 LENGTH_WEIGHT = 0.5  # BM25's b: long messages in a transcript are often the ones that say it
 TYPICAL_TOKENS = 60.0
-CLOSENESS = 0.6  # at most this much more, in units of the mean rarity of the terms
-ADJACENT = 0.4
+CLOSENESS = 0.6  # at most this much more for terms that stand together, in units of their mean rarity
+ADJACENT = 0.4  # the same for pairs next to each other in the order they were typed
 AGE_PER_DOUBLING = 0.01  # less for every doubling of the age in days: decides among nearly equal messages only
+SPAN = 200  # characters of the token stream: terms so far apart get half of what is added for closeness
 _DAY_MS = 86_400_000
 
 
@@ -34,50 +35,44 @@ def rarity(matching: int, bound: int) -> float:
     return math.log(1 + (bound + 1) / (min(matching, bound) + 0.5))
 
 
-def score(weights: Weights, columns: Mapping[str, str], time_ms: int) -> float:
-    """The score of one message. columns: its token streams, `text` and `parts`; higher is better."""
-    padded = {name: f" {stream} " for name, stream in columns.items()}
-    length = padded["text"].count(" ") - 1
-    norm = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * length / TYPICAL_TOKENS)
-    total, found, places = 0.0, 0, []
-    for term, telling in zip(weights.terms, weights.rarity, strict=True):
-        count, place = _occurrences(term, padded)
-        if count:
-            found += 1
-            total += telling * count * (SATURATION + 1) / (count + norm)
-            if place >= 0:
-                places.append(place)
-    total += _together(weights, padded["text"], places)
-    age_days = max(0, weights.newest_ms - time_ms) / _DAY_MS
-    return round(total - AGE_PER_DOUBLING * math.log2(1 + age_days), 6)
+def scorer(weights: Weights) -> Callable[[str, str, int], float]:
+    """A function from a message's token streams (`text`, `parts`) and time to its score; higher is better.
 
+    What does not depend on the message is worked out once: a request scores some thousands of messages.
+    """
+    terms = [([(p.column == "text", _needle(p)) for p in term.pieces], w) for term, w in zip(weights.terms, weights.rarity, strict=True)]
+    pairs = [
+        f" {a.pieces[0].needle} {b.pieces[0].needle} "
+        for a, b in zip(weights.terms, weights.terms[1:], strict=False)
+        if _plain(a) and _plain(b)
+    ]
+    count = max(1, len(weights.terms))
+    mean = sum(weights.rarity) / count
+    newest_ms, flat, slope = weights.newest_ms, SATURATION * (1 - LENGTH_WEIGHT), SATURATION * LENGTH_WEIGHT / TYPICAL_TOKENS
 
-def _occurrences(term: Term, padded: Mapping[str, str]) -> tuple[int, int]:
-    """How often a term stands there, and where in the text it stands first (-1: not told)."""
-    counts, place = [], -1
-    for piece in term.pieces:
-        needle = _needle(piece)
-        stream = padded[piece.column]
-        counts.append(stream.count(needle))
-        if piece.column == "text" and place < 0:
-            place = stream.find(needle)
-    return min(counts, default=0), place
+    def score(text: str, parts: str, time_ms: int) -> float:
+        text, parts = f" {text} ", f" {parts} "
+        norm = flat + slope * (text.count(" ") - 1)
+        total, first, last, found = 0.0, 1 << 60, -1, 0
+        for pieces, telling in terms:
+            often = 1 << 30
+            for in_text, needle in pieces:
+                often = min(often, text.count(needle) if in_text else parts.count(needle))
+            if often and pieces:
+                total += telling * often * (SATURATION + 1) / (often + norm)
+                if count > 1 and pieces[0][0]:
+                    place = text.find(pieces[0][1])
+                    first, last, found = min(first, place), max(last, place), found + 1
+        if found > 1:
+            total += CLOSENESS * mean * (found - 1) / count / (1 + (last - first) / SPAN)
+            total += ADJACENT * mean * sum(pair in text for pair in pairs) / count
+        return round(total - AGE_PER_DOUBLING * math.log2(1 + max(0, newest_ms - time_ms) / _DAY_MS), 6)
+
+    return score
 
 
 def _needle(piece: Piece) -> str:
     return f" {piece.needle}" if piece.open_end else f" {piece.needle} "
-
-
-def _together(weights: Weights, text: str, places: list[int]) -> float:
-    """What is added for terms that stand close together or next to each other in the order they were typed."""
-    if len(places) < 2:
-        return 0.0
-    mean = sum(weights.rarity) / len(weights.rarity)
-    span = (max(places) - min(places)) / 200  # characters of the token stream
-    bonus = CLOSENESS * mean * (len(places) - 1) / len(weights.terms) / (1 + span)
-    pairs = zip(weights.terms, weights.terms[1:], strict=False)
-    adjacent = sum(1 for a, b in pairs if _plain(a) and _plain(b) and f" {a.pieces[0].needle} {b.pieces[0].needle} " in text)
-    return bonus + ADJACENT * mean * adjacent / len(weights.terms)
 
 
 def _plain(term: Term) -> bool:

@@ -13,6 +13,7 @@ from shared.store import Store, batches, registry
 from shared.store.ledger import Wanted, new_id
 
 ALL = 1 << 31  # more sessions than an agent can have
+NEVER_MS = 1 << 60  # so that a session that waits for its next try is taken too
 SILENT_MS = 30_000  # an ordering without a sign of life for so long was killed
 
 
@@ -98,7 +99,7 @@ def _order_agent(
         overview.mark_pending(store, agent_id, session_key, since_ms=since_ms, now_ms=now_ms)
     else:
         overview.unpark(store, agent_id, session_key)
-    owed = overview.owed_sessions(store, agent_id, limit=ALL, now_ms=now_ms, since_ms=since_ms)
+    owed = overview.owed_sessions(store, agent_id, limit=ALL, now_ms=NEVER_MS, since_ms=since_ms)
     if session_key is not None:
         owed = [key for key in owed if key == session_key]
     for start in range(0, len(owed), CHUNK):

@@ -5,15 +5,16 @@ alone. The answer never waits for work that is owed: it says so, and names what 
 """
 
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from shared import cursors, redaction
-from shared.errors import BadRequest, Unprocessable
+from shared.damage import condemn_index
+from shared.errors import BadRequest, IndexDamaged, Unprocessable
 from shared.hits import Hits
-from shared.matching import Matcher, matcher, parse_query
+from shared.matching import Matcher, loosens, matcher, parse_query
 from shared.query import Query
-from shared.store import Store, registry, search
+from shared.store import Store, projection, registry, search
 from shared.store.connect import read_transaction
 from shared.store.projection import time_floor
 from shared.store.registry import Catalogue
@@ -74,9 +75,15 @@ def search_sessions(store: Store, caller: Caller, request: SearchRequest, now_ms
     catalogue = store.catalogue()
     query = _parse(request.query, catalogue)
     visible = visible_sessions(store, caller, request.scope)
-    with ExitStack() as opened:
-        parts = _parts(store, visible, request, catalogue, now_ms, opened)
-        return _Search(store, caller, request, catalogue, query, visible, parts, now_ms).answer()
+    try:
+        with ExitStack() as opened:
+            parts = _parts(store, visible, request, catalogue, now_ms, opened)
+            return _Search(store, caller, request, catalogue, query, visible, parts).answer()
+    except IndexDamaged as e:
+        for agent_id in visible.agents():
+            if str(store.agent_path(agent_id)) == e.path:
+                condemn_index(store, agent_id, now_ms)
+        raise
 
 
 def _check(request: SearchRequest) -> None:
@@ -115,10 +122,14 @@ def _parts(
             continue
         keys = [request.session_key] if request.session_key is not None else visible.keys.get(agent_id)
         store.adopt(agent_id, catalogue, now_ms)
+        path = store.agent_path(agent_id)
         conn = opened.enter_context(store.reader(agent_id))
-        opened.enter_context(read_transaction(conn, store.agent_path(agent_id)))
+        opened.enter_context(read_transaction(conn, path))
         sessions = search.visible_numbers(conn, keys)
-        parts.append(Part(agent_id, conn, sessions, search.pending(conn, sessions, now_ms, ENQUEUED)))
+        pending = search.pending(conn, sessions, now_ms, ENQUEUED)
+        if projection.condemned(conn):  # everything is owed, and what is left of the index is not to be trusted
+            sessions = replace(sessions, numbers=())
+        parts.append(Part(agent_id, path, conn, sessions, pending))
     return parts
 
 
@@ -147,7 +158,7 @@ class _Search:
 
     def __init__(
         self, store: Store, caller: Caller, request: SearchRequest, catalogue: Catalogue, query: Query, visible: Visible,
-        parts: list[Part], now_ms: int,
+        parts: list[Part],
     ) -> None:  # fmt: skip
         self._store, self._request, self._catalogue, self._query = store, request, catalogue, query
         self._visible, self._parts = visible, parts
@@ -173,7 +184,7 @@ class _Search:
             "truncated": page.resume is not None,
             "nextCursor": self._seal(page.resume) if page.resume else None,
             "interpreted": self._query.interpreted,
-            "relaxed": mode == "any" and self._query.words > 1,
+            "relaxed": mode == "any" and loosens(self._query),
             "scope": self._visible.scope,
         }
         if owing.sessions:
@@ -197,7 +208,7 @@ class _Search:
 
     def _relaxes(self, resume: Resume | None, page: Hits) -> bool:
         """`auto` finds nothing with every word, and no session that could still owes its text."""
-        asked = self._request.match == "auto" and resume is None and self._query.words > 1
+        asked = self._request.match == "auto" and resume is None and loosens(self._query)
         return asked and not page.results and not self._owing.owes_text
 
     def _to_enqueue(self) -> tuple[tuple[Owed, ...], tuple[str, ...]]:

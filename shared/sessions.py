@@ -6,13 +6,14 @@ it again. Appending is appending.py's; what another program wrote is taken over 
 
 import sqlite3
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from shared import validate
 from shared.branch import ROOT, Node
+from shared.damage import despite_damage
 from shared.errors import BadRequest, Conflict, NotFound, Unprocessable
 from shared.growth import Growth
 from shared.store import Store, events, foreign, listing, projection, registry
@@ -58,7 +59,7 @@ def put_session(store: Store, agent_id: str, session_key: str, changes: dict[str
                 _use_transcript(conn, before, checked["sessionId"])
             rows.update_session(conn, session)
         shown = listing.row_of(conn, rows.find_session(conn, session_key) or session)
-    _follow(store, agent_id, session)
+    follow(store, agent_id, session)
     return listing.as_json(shown, agent_id, store.catalogue())
 
 
@@ -66,7 +67,7 @@ def _checked(changes: dict[str, Any]) -> dict[str, Any]:
     for name in changes:
         if name not in PUT_FIELDS:
             raise BadRequest(f"unknown field {name}", name)
-    checks = {
+    checks: dict[str, Callable[[Any], Any]] = {
         "sessionId": lambda v: check_id(v, "sessionId"),
         "spawnedBy": lambda v: None if v is None else validate.session_key(v, "spawnedBy"),
         "title": validate.title,
@@ -116,7 +117,8 @@ def claim_key(store: Store, agent_id: str, session_key: str, spawned_by: str | N
 
 def _new_session(claim: Claim, now_ms: int) -> Session:
     return Session(
-        0, claim.session_key, claim.incarnation, "", claim.spawned_by, claim.spawned_incarnation, None, "main", False, now_ms, now_ms, now_ms
+        0, claim.session_key, claim.incarnation, "", claim.spawned_by, claim.spawned_incarnation, None, "main", False,
+        now_ms, now_ms, now_ms,
     )  # fmt: skip
 
 
@@ -129,7 +131,8 @@ def create(conn: sqlite3.Connection, session: Session, *, named_id: str | None, 
     """Stores a new session with an empty transcript; the session with its number and id."""
     session_id = named_id or uuid.uuid4().hex
     _check_free(conn, session_id)
-    session = replace(session, session_id=session_id)
+    incarnation = max(session.incarnation, rows.next_incarnation(conn, session.session_key))  # the registry may not know of a delete yet
+    session = replace(session, session_id=session_id, incarnation=incarnation)
     session = replace(session, session_no=rows.insert_session(conn, session))
     rows.insert_transcript(conn, session.session_no, session_id, indexed=indexed)
     return session
@@ -152,7 +155,7 @@ def _check_free(conn: sqlite3.Connection, session_id: str) -> None:
         raise Conflict("sessionId belongs to another session")
 
 
-def _follow(store: Store, agent_id: str, session: Session, *, deleted: bool = False) -> None:
+def follow(store: Store, agent_id: str, session: Session, *, deleted: bool = False) -> None:
     """The registry's lineage is as the agent's database has it, which is the truth."""
     with store.registry_writer() as conn, write_transaction(conn, store.registry_path):
         if deleted:
@@ -249,13 +252,17 @@ def delete_session(store: Store, agent_id: str, session_key: str, now_ms: int) -
     validate.session_key(session_key)
     if not store.has_agent(agent_id):
         raise NotFound("no such session")
-    with _writing(store, agent_id) as conn:
-        session = rows.find_session(conn, session_key)
-        if session is None:
-            raise NotFound("no such session")
-        projection.remove_session(conn, session.session_no)
-        rows.bury(conn, session, now_ms)
-    _follow(store, agent_id, session, deleted=True)
+
+    def bury() -> Session:
+        with _writing(store, agent_id) as conn:
+            session = rows.find_session(conn, session_key)
+            if session is None:
+                raise NotFound("no such session")
+            projection.remove_session(conn, session.session_no)
+            rows.bury(conn, session, now_ms)
+            return session
+
+    follow(store, agent_id, despite_damage(store, agent_id, now_ms, bury), deleted=True)
     return {"deleted": True}
 
 

@@ -8,21 +8,27 @@ candidates are ranked, how telling each word is), and a cursor carries it, so th
 import heapq
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import groupby
-from typing import Any, cast
+from functools import partial
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from shared import jsontext, searchable
 from shared.analysis import analyse
 from shared.errors import BadCursor
 from shared.matching import Matcher, Mode, Source
-from shared.ranking import Weights, rarity, score
+from shared.ranking import Weights, rarity, scorer
 from shared.shown import Shown, shown
 from shared.store import search
-from shared.store.projection import TIME_SHIFT, time_floor
+from shared.store.connect import failures_named
+from shared.store.projection import time_floor
 from shared.store.registry import Catalogue
 from shared.store.search import Candidate, Filter, Pending, Sessions
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 RANKED = 2_000  # newest candidates that are ranked when every word must match; below it the ranking is exact
 RANKED_ANY = 1_000  # the same when any word may match, taken from the rarest word on
@@ -36,9 +42,15 @@ class Part:
     """One agent's database in one read transaction, with the visible sessions inside the filters."""
 
     agent_id: str
+    path: Path
     conn: sqlite3.Connection
     sessions: Sessions
     pending: Pending
+
+    def read(self, function: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **named: P.kwargs) -> T:
+        """What a store function finds in this database; its failures carry the file's name."""
+        with failures_named(self.path):
+            return function(self.conn, *args, **named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +112,12 @@ class Stream:
         self._resume, self._by_relevance = resume, by_relevance
         self._seen_to_ms = resume.stored_to_ms if resume else max((part.sessions.newest_store_ms for part in parts), default=0)
         self._filter = replace(narrowed, stored_to_ms=resume.stored_to_ms if resume else None)
-        self._splits = by_relevance and demotes and any(search.has_demoted(part.conn) for part in self._parts)
+        self._splits = by_relevance and demotes and any(part.read(search.has_demoted) for part in self._parts)
         self._fixed: _Ranked | None = None
         self._stale: dict[str, set[int]] = {}
+        self._held: dict[tuple[str, int], bool] = {}
+        if resume and by_relevance and (len(resume.floors), len(resume.rarity)) != (len(wanted.sources), len(wanted.terms)):
+            raise BadCursor  # a secret that was registered meanwhile made other words of the query
 
     def entries(self) -> Iterator[Entry]:
         """Every match from the cursor on, in order."""
@@ -120,20 +135,17 @@ class Stream:
             else:
                 yield from self._beyond(stage, narrowed, self._fixed)
 
-    def resume_after(self, entry: Entry, event_id: str) -> Resume:
+    def resume_after(self, entry: Entry) -> Resume:
         """Where the page after this entry goes on."""
-        key = list(entry.key)
-        key[-3] = event_id
         floors, weights = (self._fixed.floors, self._fixed.rarity) if self._fixed else ((), ())
-        return Resume(self.wanted.mode, entry.stage, tuple(key), self._seen_to_ms, floors, weights)
+        return Resume(self.wanted.mode, entry.stage, entry.key, self._seen_to_ms, floors, weights)
 
     def matches_in(self, entry: Entry, limit: int) -> int:
         """How many messages of the entry's session match, counted up to limit."""
         narrowed = search.of_session(replace(self._filter, sessions=entry.part.sessions), entry.candidate.session_no)
         if self.wanted.query.checked or entry.part.pending.sessions:
-            found = search.candidates(entry.part.conn, self.wanted.whole, narrowed, limit)
-            return sum(self._keeps(entry.part, candidate) for candidate in found)
-        return len(search.numbers(entry.part.conn, self.wanted.whole, narrowed, limit))
+            return sum(1 for _ in islice(self._kept(entry.part, narrowed), limit))
+        return len(entry.part.read(search.numbers, self.wanted.whole, narrowed, limit))
 
     def shown_text(self, part: Part, payload: str) -> Shown:
         return shown(searchable.message_text(jsontext.loads(payload, max_levels=1_000)), self.catalogue)
@@ -160,7 +172,7 @@ class Stream:
         """Candidates word by word, rarest first; a word past the bound only ranks what rarer ones brought, unless none did."""
         counted = []
         for n, source in enumerate(self.wanted.sources):
-            count = sum(len(search.numbers(p.conn, source.match, self._of(p, narrowed), RANKED_ANY + 1)) for p in self._parts)
+            count = sum(len(p.read(search.numbers, source.match, self._of(p, narrowed), RANKED_ANY + 1)) for p in self._parts)
             counted.append((count, n))
         floors = [NO_SOURCE] * len(counted)
         groups: list[list[tuple[Part, Candidate]]] = []
@@ -189,7 +201,7 @@ class Stream:
         """
         found: list[tuple[Part, Candidate]] = []
         floor = 0
-        each = 1 << 30 if bound is None else bound if len(self._parts) == 1 else max(50, 2 * bound // len(self._parts))
+        each = 1 << 30 if bound is None else bound if len(self._parts) == 1 else max(50, 2 * bound // max(1, len(self._parts)))
         for part in self._parts:
             newest, below = self._newest(part, source, self._of(part, narrowed), each)
             found += [(part, candidate) for candidate in newest]
@@ -202,7 +214,7 @@ class Stream:
     def _newest(self, part: Part, source: Source, narrowed: Filter, limit: int) -> tuple[list[Candidate], int]:
         """One agent's newest candidates; the last one's row number when there may be more, else 0."""
         if not self.by_session:
-            found = search.candidates(part.conn, source.match, narrowed, limit)
+            found = part.read(search.candidates, source.match, narrowed, limit)
             return found, found[-1].message_no if len(found) == limit else 0
         return self._newest_by_session(part, source, narrowed, limit)
 
@@ -213,8 +225,8 @@ class Stream:
         step = min(limit, 500)
         while len(taken) < limit:
             full = tuple(sorted(no for no, count in counts.items() if count >= PER_SESSION))
-            found = search.candidates(part.conn, source.match, replace(narrowed, without=full), step)
-            for candidate in found:
+            found = part.read(search.candidates, source.match, replace(narrowed, without=full), step)
+            for candidate in filter(partial(self._keeps, part), found):
                 counts[candidate.session_no] += 1
                 if counts[candidate.session_no] <= PER_SESSION:
                     taken.append(candidate)
@@ -224,32 +236,34 @@ class Stream:
         return taken, taken[-1].message_no
 
     def _by_score(self, stage: int, ranked: _Ranked) -> Iterator[Entry]:
-        weights = Weights(self.wanted.terms, ranked.rarity, self._seen_to_ms)
+        score = scorer(Weights(self.wanted.terms, ranked.rarity, self._seen_to_ms))
         after = self._after(stage)
-        scored = [
-            (-score(weights, {"text": c.text, "parts": c.parts}, c.time_ms), -c.time_ms, part, c) for part, c in ranked.found
-        ]
-        ties = Counter((s, t) for s, t, _, _ in scored)
-        named = {key for key, count in ties.items() if count > 1} | ({(after[0], after[1])} if after else set())
-        entries = sorted(self._named(stage, scored, named), key=lambda entry: entry.key)
+        scored = [(-score(c.text, c.parts, c.time_ms), -c.time_ms, part, c) for part, c in ranked.found]
+        entries = self._in_order(stage, sorted(scored, key=lambda item: item[:2]))
         for entry in self._once_a_session(entries) if self.by_session else entries:
             if after is None or entry.key > after:
                 yield entry
 
-    def _named(self, stage: int, scored: list[tuple[float, int, Part, Candidate]], named: set[tuple[float, int]]) -> list[Entry]:
-        """Entries with their keys; event ids are looked up only where they decide."""
-        wanted: dict[str, list[int]] = {}
-        for s, t, part, c in scored:
-            if (s, t) in named:
-                wanted.setdefault(part.agent_id, []).append(c.message_no)
-        conns = {part.agent_id: part.conn for part in self._parts}
-        ids = {agent_id: search.event_ids(conns[agent_id], numbers) for agent_id, numbers in wanted.items()}
-        return [
-            Entry(part, c, stage, (s, t, ids.get(part.agent_id, {}).get(c.message_no, ""), part.agent_id, c.transcript_no))
-            for s, t, part, c in scored
-        ]
+    def _in_order(self, stage: int, scored: list[tuple[float, int, Part, Candidate]]) -> Iterator[Entry]:
+        """Entries by score and time; event ids decide among equals, and are looked up as far as the page goes."""
+        for (s, t), group in groupby(scored, key=lambda item: item[:2]):
+            equal = [(part, c) for _, _, part, c in group]
+            ids = self._event_ids(equal)
+            keyed = [
+                Entry(part, c, stage, (s, t, event_id, part.agent_id, session_id))
+                for part, c in equal
+                for event_id, session_id in [ids[part.agent_id, c.message_no]]
+            ]
+            yield from sorted(keyed, key=lambda entry: entry.key)
 
-    def _once_a_session(self, entries: list[Entry]) -> Iterator[Entry]:
+    def _event_ids(self, found: list[tuple[Part, Candidate]]) -> dict[tuple[str, int], tuple[str, str]]:
+        ids: dict[tuple[str, int], tuple[str, str]] = {}
+        for part in {part.agent_id: part for part, _ in found}.values():
+            numbers = [c.message_no for p, c in found if p.agent_id == part.agent_id]
+            ids |= {(part.agent_id, n): named for n, named in part.read(search.event_ids, numbers).items()}
+        return ids
+
+    def _once_a_session(self, entries: Iterator[Entry]) -> Iterator[Entry]:
         seen: set[tuple[str, int]] = set()
         for entry in entries:
             if entry.session not in seen:
@@ -278,9 +292,11 @@ class Stream:
             if (entry.part.agent_id, entry.candidate.message_no) in skipped:
                 continue
             if self.by_session:
-                if entry.session in seen or (ranked and entry.session in ranked.sessions) or not self._is_newest(entry):
+                if entry.session in seen or (ranked and entry.session in ranked.sessions):
                     continue
-                seen.add(entry.session)
+                seen.add(entry.session)  # where this is not the newest, none that follows is
+                if not self._is_newest(entry):
+                    continue
             if after is None or entry.key > after:
                 yield entry
 
@@ -288,31 +304,46 @@ class Stream:
         """One agent's matches, newest first and by event id among those of one ms."""
         if after is not None:
             narrowed = replace(narrowed, high=min(narrowed.high, time_floor(1 - after[0]) - 1))
-        while found := search.candidates(part.conn, self.wanted.whole, narrowed, CHUNK):
+        while found := part.read(search.candidates, self.wanted.whole, narrowed, CHUNK):
             if len(found) == CHUNK:
                 floor = time_floor(found[-1].time_ms)
                 rest = replace(narrowed, low=max(narrowed.low, floor), high=found[-1].message_no - 1)
-                found += search.candidates(part.conn, self.wanted.whole, rest, 1 << 30)
+                found += part.read(search.candidates, self.wanted.whole, rest, 1 << 30)
             kept = [c for c in found if self._keeps(part, c)]
-            ids = search.event_ids(part.conn, [c.message_no for c in kept])
+            ids = part.read(search.event_ids, [c.message_no for c in kept])
             for _, same_time in groupby(kept, key=lambda c: c.time_ms):
-                keyed = [Entry(part, c, stage, (-c.time_ms, ids[c.message_no], part.agent_id, c.transcript_no)) for c in same_time]
+                keyed = [
+                    Entry(part, c, stage, (-c.time_ms, event_id, part.agent_id, session_id))
+                    for c in same_time
+                    for event_id, session_id in [ids[c.message_no]]
+                ]
                 yield from sorted(keyed, key=lambda entry: entry.key)
             narrowed = replace(narrowed, high=time_floor(found[-1].time_ms) - 1)
 
     def _is_newest(self, entry: Entry) -> bool:
         """Whether the entry is of the time of its session's newest match."""
-        narrowed = search.of_session(self._filter, entry.candidate.session_no)
-        newest = search.numbers(entry.part.conn, self.wanted.whole, narrowed, 1)
-        return bool(newest) and newest[0] >> TIME_SHIFT == entry.candidate.time_ms
+        narrowed = replace(search.of_session(self._filter, entry.candidate.session_no), low=time_floor(entry.candidate.time_ms + 1))
+        return next(self._kept(entry.part, narrowed), None) is None
 
     # ------------------------------------------------------------------------------------------------- checks
+
+    def _kept(self, part: Part, narrowed: Filter) -> Iterator[Candidate]:
+        """One agent's matches that match by their text too, newest first."""
+        while found := part.read(search.candidates, self.wanted.whole, narrowed, CHUNK):
+            yield from filter(partial(self._keeps, part), found)
+            narrowed = replace(narrowed, high=found[-1].message_no - 1)
 
     def _keeps(self, part: Part, candidate: Candidate) -> bool:
         """Whether a candidate matches by its text, where the index alone cannot tell."""
         if not self.wanted.query.checked and candidate.transcript_no not in self._rechecked(part):
             return True
-        row = search.hit_row(part.conn, candidate)
+        place = part.agent_id, candidate.message_no
+        if place not in self._held:
+            self._held[place] = self._holds(part, candidate)
+        return self._held[place]
+
+    def _holds(self, part: Part, candidate: Candidate) -> bool:
+        row = part.read(search.hit_row, candidate)
         try:
             text = self.shown_text(part, row.payload)
         except jsontext.BadJson:
@@ -325,5 +356,5 @@ class Stream:
     def _rechecked(self, part: Part) -> set[int]:
         """Transcripts whose rows may have been made by an older catalogue."""
         if part.agent_id not in self._stale:
-            self._stale[part.agent_id] = search.rechecked(part.conn) if part.pending.sessions else set()
+            self._stale[part.agent_id] = part.read(search.rechecked) if part.pending.sessions else set()
         return self._stale[part.agent_id]

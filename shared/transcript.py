@@ -17,7 +17,10 @@ MAX_TIME_MS = (1 << 45) - 1  # the year 3084; later times count as this one
 
 # Types that are nodes of the tree: a child may name them. Anything else passes through and is nobody's parent.
 NODE_KINDS = frozenset(
-    {"message", "compaction", "branch_summary", "reset", "custom", "custom_message", "label", "model_change", "session_info", "thinking_level_change"}
+    [
+        *("message", "compaction", "branch_summary", "reset", "custom", "custom_message"),
+        *("label", "model_change", "session_info", "thinking_level_change"),
+    ]
 )
 LEAF = "leaf"
 
@@ -144,6 +147,6 @@ def iso(time_ms: int) -> str:
     """ms since 1970 as ISO 8601 in UTC with milliseconds, e.g. 2026-11-30T10:15:00.000Z."""
     seconds, ms = divmod(time_ms, 1000)
     try:
-        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{ms:03d}Z"
+        return f"{datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat()}.{ms:03d}Z"
     except (OverflowError, ValueError, OSError):
         return "0001-01-01T00:00:00.000Z"

@@ -9,16 +9,13 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from shared import jsontext
 from shared.config import MODES, Mode
 from shared.errors import StoreUnavailable, Unprocessable, VisibilityUnknown
-from shared.store import Store, registry
+from shared.store import Store, registry, sessions
+from shared.store.lists import in_texts
 from shared.store.registry import Claim
 
-_LINKS = """
-    SELECT session_key, incarnation, spawned_by, spawned_incarnation FROM sessions
-    WHERE session_key IN (SELECT value FROM json_each(?))
-"""
+_LINKS = "SELECT session_key, incarnation, spawned_by, spawned_incarnation FROM sessions WHERE session_key {named}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +111,7 @@ class _Sight:
             latest = registry.latest_claim(conn, own)
             if latest is not None and latest.agent_id != self._caller.agent_id:  # another agent's key lends no view
                 return {self._caller.agent_id: frozenset({own})}
-            incarnation = registry.current_incarnation(conn, own)
+            incarnation = max(registry.current_incarnation(conn, own), self._own_incarnation())
             claims = registry.spawned_tree(conn, own, incarnation)
         root = (own, incarnation)
         sound = _connected(root, [c for c in claims if (c.session_key, c.incarnation) == root or self._agrees(c, claims)])
@@ -123,6 +120,13 @@ class _Sight:
             if not claim.deleted:
                 found.setdefault(claim.agent_id, set()).add(claim.session_key)
         return {agent_id: frozenset(keys) for agent_id, keys in found.items()}
+
+    def _own_incarnation(self) -> int:
+        """What the agent's database says of the caller's key: after a kill the registry may not know yet that a session was deleted."""
+        if not self._store.has_agent(self._caller.agent_id):
+            return 0
+        with self._store.reader(self._caller.agent_id) as conn:
+            return sessions.incarnation_of(conn, self._caller.session_key)
 
     def _agrees(self, claim: Claim, claims: list[Claim]) -> bool:
         """Whether the agent's database tells the same parent; a deleted session has only the registry to speak for it."""
@@ -145,7 +149,8 @@ class _Sight:
 
 def links_of(conn: sqlite3.Connection, keys: list[str]) -> dict[str, tuple[int, str | None, int]]:
     """For each of these keys that has a session: its incarnation and its parent's key and incarnation."""
-    return {row[0]: (row[1], row[2], row[3]) for row in conn.execute(_LINKS, (jsontext.dumps(keys),))}
+    named, values = in_texts(keys)
+    return {row[0]: (row[1], row[2], row[3]) for row in conn.execute(_LINKS.format(named=named), values)}
 
 
 def _connected(root: tuple[str, int], claims: list[Claim]) -> list[Claim]:

@@ -10,19 +10,22 @@ A killed worker leaves a lease that runs out and rows that are right as far as t
 """
 
 import random
+import sqlite3
 import time
+from bisect import bisect_right
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
 from shared import jsontext, searchable
 from shared import shown as shown_text
-from shared.errors import LeaseLost, SessionSearchError, StoreUnavailable, UnreadableEvent
-from shared.store import Store, foreign, owed
+from shared.damage import condemn_index
+from shared.errors import IndexDamaged, LeaseLost, SessionSearchError, StoreUnavailable, UnreadableEvent
+from shared.store import Store, foreign, owed, projection
 from shared.store.connect import read_transaction, write_transaction
 from shared.store.foreign import ADDED
-from shared.store.owed import Change, Snapshot
-from shared.store.projection import NewMessage, State, read_state
+from shared.store.owed import Change, Row, Snapshot
+from shared.store.projection import TIME_SHIFT, NewMessage, State, read_state, time_floor
 from shared.store.registry import Catalogue
 from shared.store.sessions import Transcript, find_transcript
 
@@ -44,11 +47,17 @@ class Reconciled:
 
 
 def reconcile_session(
-    store: Store, agent_id: str, session_key: str, worker_id: str, now_ms: Callable[[], int], beat: Callable[[], None]
+    store: Store,
+    agent_id: str,
+    session_key: str,
+    worker_id: str,
+    now_ms: Callable[[], int],
+    beat: Callable[[], None],
+    failing: Callable[[str], None] = lambda error: None,
 ) -> Reconciled:
     """The session's rows equal its active branch, in every transcript it has.
 
-    beat: called after every step, as a sign of progress.
+    beat: called after every step, as a sign of progress. failing: told why, before the session is parked.
     raises: UnreadableEvent when a stored event cannot be understood (the session is parked); LeaseLost while another worker has it;
         StoreUnavailable when a later try may do (it is noted when).
     """
@@ -56,7 +65,7 @@ def reconcile_session(
         found = owed.pending_transcripts(conn, session_key)
     added = removed = 0
     for transcript, _ in found:
-        work = _Work(store, agent_id, transcript.session_id, worker_id, now_ms, beat)
+        work = _Work(store, agent_id, transcript.session_id, worker_id, now_ms, beat, failing)
         work.run()
         added, removed = added + work.added, removed + work.removed
     with store.reader(agent_id) as conn:
@@ -72,12 +81,13 @@ class _Work:
     """One transcript."""
 
     def __init__(
-        self, store: Store, agent_id: str, session_id: str, worker_id: str, now_ms: Callable[[], int], beat: Callable[[], None]
-    ) -> None:
+        self, store: Store, agent_id: str, session_id: str, worker_id: str, now_ms: Callable[[], int], beat: Callable[[], None],
+        failing: Callable[[str], None],
+    ) -> None:  # fmt: skip
         self._store, self._agent_id, self._session_id = store, agent_id, session_id
         self._path = store.agent_path(agent_id)
-        self._owner, self._now_ms, self._beat = worker_id, now_ms, beat
-        self._catalogue: Catalogue = store.catalogue()
+        self._owner, self._now_ms, self._beat, self._failing = worker_id, now_ms, beat, failing
+        self._catalogue: Catalogue = store.catalogue()  # of the attempt
         self._step = MAX_STEP // 4
         self.added = self.removed = 0
 
@@ -87,7 +97,12 @@ class _Work:
                 self._beat()
         except LeaseLost:
             raise
+        except IndexDamaged:
+            condemn_index(self._store, self._agent_id, self._now_ms())
+            self._fail(StoreUnavailable("the full-text index is damaged and is built anew"), parked=False)
+            raise
         except UnreadableEvent as e:
+            self._failing(str(e))
             self._fail(e, parked=True)
             raise
         except (StoreUnavailable, SessionSearchError) as e:
@@ -97,14 +112,14 @@ class _Work:
 
     def _attempt(self) -> bool:
         """Works from one snapshot; False when it stopped holding and another is to be taken."""
-        current = self._begin()
-        if current is None:
+        self._catalogue = self._store.catalogue()
+        if self._begin() is None:
             return True
         with self._store.reader(self._agent_id) as conn, read_transaction(conn, self._path):
             transcript, state = self._read(conn)
             if transcript is None or state is None or state.pending_reason is None:
                 return True
-            if state.foreign_writes:
+            if state.foreign_writes or projection.made_by(conn) != self._maker():
                 return False
             snapshot = owed.take_snapshot(conn, transcript, state)
         try:
@@ -116,9 +131,12 @@ class _Work:
         """Takes the lease and takes over foreign writes; None when nothing is owed."""
         now_ms = self._now_ms()
         with self._store.writer(self._agent_id) as conn, write_transaction(conn, self._path):
+            projection.adopt(conn, self._maker(), now_ms)
             transcript, state = self._read(conn)
             if transcript is None or state is None or state.pending_reason is None:
                 return None
+            if projection.condemned(conn):
+                projection.drop_index(conn, now_ms)
             owed.take_lease(conn, transcript.transcript_no, self._owner, now_ms, self._lease_end(now_ms))
             if state.foreign_writes > ADDED:
                 transcript = foreign.rework(conn, transcript, now_ms)
@@ -126,9 +144,13 @@ class _Work:
                 transcript = foreign.take_over(conn, transcript, now_ms)
             return transcript
 
-    def _read(self, conn: "owed.sqlite3.Connection") -> tuple[Transcript | None, State | None]:
+    def _read(self, conn: sqlite3.Connection) -> tuple[Transcript | None, State | None]:
         transcript = find_transcript(conn, self._session_id)
         return transcript, read_state(conn, transcript.transcript_no) if transcript else None
+
+    def _maker(self) -> str:
+        """What the rows of this attempt are made by; once the database is to be brought up to another, they must not be published."""
+        return projection.maker(self._catalogue.version, self._catalogue.policy)
 
     def _lease_end(self, now_ms: int) -> int:
         return now_ms + self._store.settings.lease_s * 1000
@@ -138,16 +160,16 @@ class _Work:
     def _apply(self, snapshot: Snapshot) -> bool:
         """Publishes the difference step by step. raises: _Moved."""
         position, at = snapshot.done, 0
-        stale = list(snapshot.stale)
+        stale = snapshot.stale  # by position
         while at < len(snapshot.path) or stale:
             seqs = snapshot.path[at : at + self._step]
             change, used = self._computed(snapshot, seqs, position)
             at, position = at + used, position + used
-            last = at >= len(snapshot.path)
-            taken = [row for row in stale if last or row.position <= position][: 2 * self._step]
-            stale = [row for row in stale if row not in taken] if taken else stale
+            passed = len(stale) if at >= len(snapshot.path) else bisect_right(stale, position, key=lambda row: row.position)
+            taken, stale = stale[: min(passed, 2 * self._step)], stale[min(passed, 2 * self._step) :]
             remove = [*change.remove, *(row.message_no for row in taken)]
-            self._publish(snapshot, Change(remove, change.unhide, change.add, position))
+            done = min([position, *(row.position - 1 for row in stale[:1])])  # the next worker must find what is left
+            self._publish(snapshot, Change(remove, change.unhide, change.add, done))
         return self._settle(snapshot)
 
     def _computed(self, snapshot: Snapshot, seqs: list[int], position: int) -> tuple[Change, int]:
@@ -165,7 +187,7 @@ class _Work:
                 if (event := by_seq.get(seq)) is not None:
                     message = self._message(event)
                     chars += len(event[6])
-                    if row is not None and not self._equal(conn, row.message_no, message):
+                    if row is not None and not self._equal(conn, row, message, snapshot.transcript):
                         remove.append(row.message_no)
                         row = None
                     if row is None and message is not None:
@@ -180,12 +202,11 @@ class _Work:
         """The events whose text is needed: those without a row, and all of them where rows may hold other text."""
         return seqs if snapshot.recheck else [seq for seq in seqs if seq not in snapshot.rows]
 
-    def _equal(self, conn: "owed.sqlite3.Connection", message_no: int, message: NewMessage | None) -> bool:
-        if message is None:
+    def _equal(self, conn: sqlite3.Connection, row: Row, message: NewMessage | None, transcript: Transcript) -> bool:
+        if message is None or (row.role, row.session_no) != (message.role, transcript.session_no):
             return False
-        stored = owed.document_of(conn, message_no)
-        same_time = message_no >> 18 == max(0, message.time_ms) or True
-        return same_time and stored == (message.document.text, message.document.parts)
+        same_time = time_floor(message.time_ms) == row.message_no >> TIME_SHIFT << TIME_SHIFT
+        return same_time and owed.document_of(conn, row.message_no) == (message.document.text, message.document.parts)
 
     def _message(self, event: tuple[int, int, str, str | None, int, int, str]) -> NewMessage | None:
         """The row an event of the branch should have; None when it has no searchable text."""
@@ -209,7 +230,7 @@ class _Work:
         self.removed += len(change.remove)
         self._beat()
 
-    def _check(self, conn: "owed.sqlite3.Connection", snapshot: Snapshot) -> None:
+    def _check(self, conn: sqlite3.Connection, snapshot: Snapshot) -> None:
         owed.holds_lease(conn, snapshot.transcript.transcript_no, self._owner, self._lease_end(self._now_ms()))
         if not owed.unmoved(conn, snapshot.transcript):
             raise _Moved
@@ -246,4 +267,4 @@ class _Work:
             gone = parked or state.attempts + 1 >= MAX_ATTEMPTS
             pause = _BACKOFF_MS[min(state.attempts, len(_BACKOFF_MS) - 1)]
             retry_at_ms = now_ms + round(pause * random.uniform(0.8, 1.2))  # noqa: S311 (spreads retries, guards nothing)
-            owed.note_failure(conn, transcript.transcript_no, str(error), retry_at_ms, parked=gone)
+            owed.note_failure(conn, transcript.transcript_no, self._owner, str(error), retry_at_ms, parked=gone)

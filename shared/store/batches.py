@@ -50,6 +50,11 @@ ADD = "INSERT INTO batches (id, scope, created_at_ms, touched_at_ms) VALUES (:id
 TOUCH = "UPDATE batches SET touched_at_ms = :now_ms WHERE id = :id"
 TAKE_OVER = "UPDATE batches SET touched_at_ms = :now_ms WHERE id = :id AND touched_at_ms = :seen_ms AND ordered = 0 AND ended_at_ms IS NULL"
 ORDERED = "UPDATE batches SET ordered = 1, ended_at_ms = CASE WHEN open = 0 THEN :now_ms END WHERE id = :id AND ended_at_ms IS NULL"
+CLOSE_SILENT = """
+    UPDATE batches
+    SET ordered = 1, ended_at_ms = CASE WHEN open = 0 THEN :now_ms END
+    WHERE ordered = 0 AND ended_at_ms IS NULL AND touched_at_ms < :before_ms
+"""
 FORGET = "DELETE FROM batches WHERE ended_at_ms < :before_ms"
 
 
@@ -71,6 +76,11 @@ def take_over(conn: sqlite3.Connection, found: Batch, now_ms: int) -> bool:
 def all_ordered(conn: sqlite3.Connection, batch_id: str, now_ms: int) -> None:
     """No more jobs come; a batch whose jobs have all ended by now ends too."""
     conn.execute(ORDERED, {"id": batch_id, "now_ms": now_ms})
+
+
+def close_silent(conn: sqlite3.Connection, before_ms: int, now_ms: int) -> int:
+    """Batches whose ordering stopped before then get no more jobs, so that they end; how many. What they lack stays owed."""
+    return conn.execute(CLOSE_SILENT, {"before_ms": before_ms, "now_ms": now_ms}).rowcount
 
 
 def forget_batches(conn: sqlite3.Connection, before_ms: int) -> int:

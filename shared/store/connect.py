@@ -8,16 +8,18 @@ import errno
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from shared.errors import BadSettings, StoreDamaged, StoreFull, StoreUnavailable
+from shared.errors import BadSettings, IndexDamaged, StoreDamaged, StoreFull, StoreUnavailable, UnreadableSource
 
 SQLITE_FLOOR = (3, 40, 0)  # Debian 12's; older ones lack what the statements use
 BUSY_TIMEOUT_MS = 30_000  # a caller never sees a lock that another program holds for less
 WAL_LIMIT_BYTES = 16 << 20  # the write-ahead log is cut back to this after a checkpoint
+FOREIGN_VALUE_BYTES = 128 << 20  # another program's value beyond this is an error to SQLite, not memory
 
 _creating = threading.Lock()
 _write_locks: dict[str, threading.Lock] = {}  # per file: threads of one process queue here in turn instead of sleeping in SQLite
@@ -34,11 +36,23 @@ def open_writer(path: Path, synchronous: str = "FULL") -> sqlite3.Connection:
     with failures_named(path):
         _create_private(path)
         conn = _connect(f"file:{quote(str(path))}?mode=rw")
-        conn.execute("PRAGMA journal_mode = WAL")
+        _use_log(conn)
         conn.execute(f"PRAGMA synchronous = {'NORMAL' if synchronous == 'NORMAL' else 'FULL'}")
         conn.execute(f"PRAGMA journal_size_limit = {WAL_LIMIT_BYTES}")
         conn.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten, not only unlinked
         return conn
+
+
+def _use_log(conn: sqlite3.Connection) -> None:
+    """The file has a write-ahead log. Two processes that make one file together get SQLITE_BUSY here whatever the timeout."""
+    for pause_s in (0.01, 0.05, 0.2, 1.0, 0.0):
+        try:
+            conn.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as e:
+            if e.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or not pause_s:
+                raise
+            time.sleep(pause_s)
 
 
 def open_reader(path: Path) -> sqlite3.Connection:
@@ -47,8 +61,50 @@ def open_reader(path: Path) -> sqlite3.Connection:
         return _connect(f"file:{quote(str(path))}?mode=ro")
 
 
+@contextmanager
+def open_foreign(path: Path) -> Iterator[sqlite3.Connection]:
+    """Another program's database, which is never written and beside which no file is left; closed at the end.
+
+    A reader of a database in WAL mode makes the log's two files where there are none, and leaves them; so it is opened as immutable
+    when it has no log. What the file's own schema could run (views, triggers, functions) is not trusted, and the file is not mapped
+    into memory: another program may cut it short meanwhile.
+    raises: UnreadableSource for whatever keeps it from being read, now or later.
+    """
+    try:
+        with failures_named(path):
+            conn = _connect(f"file:{quote(str(path))}?mode=ro{'&immutable=1' if _is_unused_wal(path) else ''}")
+            try:
+                conn.execute("PRAGMA mmap_size = 0")
+                conn.execute("PRAGMA query_only = ON")
+                conn.execute("PRAGMA trusted_schema = OFF")
+                conn.execute("PRAGMA cell_size_check = ON")
+                conn.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, FOREIGN_VALUE_BYTES)
+                conn.text_factory = _lenient
+                yield conn
+            finally:
+                conn.close()
+    except (StoreUnavailable, sqlite3.Error) as e:
+        raise UnreadableSource(str(e)) from e
+    except UnicodeDecodeError as e:  # SQLite's message quotes a damaged schema, and Python cannot decode it
+        raise UnreadableSource("a database is damaged") from e
+
+
+def _is_unused_wal(path: Path) -> bool:
+    """Whether the database is in WAL mode (its header says so) and has no log beside it: nobody writes to it."""
+    with path.open("rb") as file:
+        header = file.read(20)
+    return header[18:20] == b"\2\2" and not path.with_name(path.name + "-wal").exists()
+
+
+def _lenient(data: bytes) -> str:
+    """Text of another program, which may hold anything; what is not UTF-8 becomes U+FFFD."""
+    return data.decode("utf-8", "replace")
+
+
 def _connect(uri: str) -> sqlite3.Connection:
-    conn = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000, check_same_thread=False, cached_statements=256)
+    conn = sqlite3.connect(
+        uri, uri=True, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000, check_same_thread=False, cached_statements=256
+    )
     conn.execute("PRAGMA temp_store = MEMORY")
     conn.execute("PRAGMA cache_size = -8192")  # KiB a connection
     conn.execute("PRAGMA mmap_size = 1073741824")  # reads of a warm file cost no copy
@@ -57,9 +113,8 @@ def _connect(uri: str) -> sqlite3.Connection:
 
 def _create_private(path: Path) -> None:
     """Makes an empty file only its owner can read. It must not be there yet: closing a second descriptor would drop SQLite's locks."""
-    with _creating:
-        with suppress(FileExistsError):
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    with _creating, suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def write_lock(path: Path) -> threading.Lock:
@@ -112,14 +167,14 @@ def failures_named(path: Path | None) -> Iterator[None]:
 _FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE}
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _UNAVAILABLE = {
-    sqlite3.SQLITE_BUSY: "a database is locked by another program",
-    sqlite3.SQLITE_LOCKED: "a database is locked by another program",
+    sqlite3.SQLITE_BUSY: "a database is held by another program",
+    sqlite3.SQLITE_LOCKED: "a database is held by another program",
     sqlite3.SQLITE_READONLY: "a database is read-only",
     sqlite3.SQLITE_CANTOPEN: "a database cannot be opened",
     sqlite3.SQLITE_IOERR: "a database cannot be read or written",
     sqlite3.SQLITE_PERM: "a database cannot be opened",
     sqlite3.SQLITE_AUTH: "a database cannot be opened",
-    sqlite3.SQLITE_PROTOCOL: "a database is locked by another program",
+    sqlite3.SQLITE_PROTOCOL: "a database is held by another program",
     sqlite3.SQLITE_INTERRUPT: "a query took longer than it may",
 }
 
@@ -130,6 +185,8 @@ def _named(error: sqlite3.DatabaseError, name: str | None) -> Exception:
     primary = code & 0xFF
     if primary == sqlite3.SQLITE_FULL or code in _FULL:
         return StoreFull("the disk is full", name)
+    if code == sqlite3.SQLITE_CORRUPT_VTAB:
+        return IndexDamaged("a full-text index is damaged and will be built anew", name)
     if primary in _DAMAGED:
         return StoreDamaged("a database is damaged", name)
     if primary in _UNAVAILABLE:

@@ -4,8 +4,8 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from shared import jsontext
 from shared.branch import ROOT, Node
+from shared.store.lists import in_texts
 
 _NODE_COLUMNS = "seq, parent_seq, jump_seq, depth, reset_depth, said"
 NODE_BY_SEQ = f"SELECT {_NODE_COLUMNS} FROM events WHERE transcript_no = ? AND seq = ? AND parent_seq IS NOT NULL"
@@ -44,9 +44,10 @@ def find_node(conn: sqlite3.Connection, transcript_no: int, event_id: str) -> No
 
 def known_payloads(conn: sqlite3.Connection, transcript_no: int, event_ids: Iterable[str]) -> dict[str, tuple[int, str]]:
     """For each of these ids that is stored: its seq and payload."""
+    named, values = in_texts(event_ids)
     rows = conn.execute(
-        "SELECT event_id, seq, payload FROM events WHERE transcript_no = ? AND event_id IN (SELECT value FROM json_each(?))",
-        (transcript_no, jsontext.dumps(list(event_ids))),
+        f"SELECT event_id, seq, payload FROM events WHERE transcript_no = :transcript_no AND event_id {named}",
+        {"transcript_no": transcript_no, **values},
     )
     return {event_id: (seq, payload) for event_id, seq, payload in rows}
 
@@ -58,7 +59,8 @@ def last_time_ms(conn: sqlite3.Connection, transcript_no: int, seq: int) -> int 
 
 
 INSERT_EVENT = """
-    INSERT INTO events (transcript_no, seq, event_id, kind, role, time_ms, stored_ms, parent_seq, jump_seq, depth, reset_depth, said, payload)
+    INSERT INTO events (transcript_no, seq, event_id, kind, role, time_ms, stored_ms,
+                        parent_seq, jump_seq, depth, reset_depth, said, payload)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 

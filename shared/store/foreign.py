@@ -13,20 +13,21 @@ from shared.branch import ROOT, Node, child_of
 from shared.errors import BadRequest
 from shared.growth import Growth
 from shared.store import events, projection
-from shared.store.sessions import Transcript, grow_transcript, leaf_node
+from shared.store.sessions import Transcript, grow_transcript, leaf_node, touch_session
 from shared.transcript import ABSENT, Event, read_event
 
 UNREADABLE = "unreadable"  # kind of an event from outside that was never understood
-ADDED, CHANGED = 1, 2  # index_state.foreign_writes
+ADDED, CHANGED, FILLED = 1, 2, 3  # index_state.foreign_writes
 
 
 def take_over(conn: sqlite3.Connection, transcript: Transcript, now_ms: int) -> Transcript:
-    """The transcript, ready for a verb: what was added from outside has its place; what was changed is left to the reconcile."""
+    """The transcript, ready for a verb: what was added from outside has its place; what was only changed is left to the reconcile."""
     state = projection.read_state(conn, transcript.transcript_no)
     if state is None or not state.foreign_writes:
         return transcript
     leaf_is_gone = transcript.leaf_id is not None and leaf_node(conn, transcript) is ROOT
-    return rework(conn, transcript, now_ms) if leaf_is_gone else _place_added(conn, transcript, now_ms)
+    whole = leaf_is_gone or state.foreign_writes == FILLED
+    return rework(conn, transcript, now_ms) if whole else _place_added(conn, transcript, now_ms)
 
 
 def rework(conn: sqlite3.Connection, transcript: Transcript, now_ms: int) -> Transcript:
@@ -42,11 +43,16 @@ def says(payload: dict[str, object], role: str | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """An event as it is stored; event is None when the payload cannot be understood."""
+    """An event as it is stored; event is None when the payload cannot be understood.
+
+    placed: its place was worked out before; edited: since then its payload was, by more than its text.
+    """
 
     seq: int
     event_id: str | None
     parent_seq: int | None
+    placed: bool
+    edited: bool
     time_ms: int
     stored_ms: int
     event: Event | None
@@ -56,14 +62,16 @@ class _Row:
 def _rows(conn: sqlite3.Connection, transcript_no: int, after: int) -> Iterator[_Row]:
     found = conn.execute(
         """
-        SELECT seq, event_id, parent_seq, time_ms, stored_ms, payload FROM events
+        SELECT seq, event_id, parent_seq, kind, jump_seq, time_ms, stored_ms, payload FROM events
         WHERE transcript_no = ? AND seq > ? ORDER BY seq
         """,
         (transcript_no, after),
     )
-    for seq, event_id, parent_seq, time_ms, stored_ms, payload in found:
+    for seq, event_id, parent_seq, kind, jump_seq, time_ms, stored_ms, payload in found:
         event = _event(payload, event_id, seq)
-        yield _Row(seq, event_id, parent_seq, time_ms, stored_ms, event, event is not None and says(event.payload, event.role))
+        placed = parent_seq is not None or kind not in ("", UNREADABLE)
+        said = event is not None and says(event.payload, event.role)
+        yield _Row(seq, event_id, parent_seq, placed, jump_seq < 0, time_ms, stored_ms, event, said)
 
 
 def _event(payload: str, event_id: str | None, seq: int) -> Event | None:
@@ -88,7 +96,7 @@ UPDATE_EVENT = """
 
 def _write(conn: sqlite3.Connection, transcript_no: int, row: _Row, node: Node | None, event_id: str | None, now_ms: int) -> None:
     event = row.event
-    stored_ms = row.stored_ms or now_ms
+    stored_ms = min(row.stored_ms or now_ms, now_ms)
     values = {
         "transcript_no": transcript_no,
         "seq": row.seq,
@@ -123,7 +131,7 @@ def _place_added(conn: sqlite3.Connection, transcript: Transcript, now_ms: int) 
             node = growth.add(row.event, row.seq, said=row.said)
         _write(conn, number, row, node, event_id, now_ms)
         last_seq = row.seq
-    return _grown(conn, transcript, growth, last_seq, ADDED)
+    return _grown(conn, transcript, growth, last_seq, ADDED, now_ms)
 
 
 def _taken(conn: sqlite3.Connection, transcript_no: int, event_id: str, seq: int) -> bool:
@@ -131,9 +139,10 @@ def _taken(conn: sqlite3.Connection, transcript_no: int, event_id: str, seq: int
     return row is not None and row[0] != seq
 
 
-def _grown(conn: sqlite3.Connection, transcript: Transcript, growth: Growth, last_seq: int, done: int) -> Transcript:
+def _grown(conn: sqlite3.Connection, transcript: Transcript, growth: Growth, last_seq: int, done: int, now_ms: int) -> Transcript:
     """Stores leaf and extent; the foreign writes of the kind `done` are taken over."""
     number = transcript.transcript_no
+    touch_session(conn, transcript.session_no, now_ms, used_ms=0)
     moved = len(growth.moves) + 1  # what is computed meanwhile is stale
     grow_transcript(conn, number, leaf_id=growth.leaf_id, last_seq=last_seq, generation=growth.generation, moved=moved)
     for generation, agreed in growth.moves:
@@ -166,7 +175,9 @@ class _Tree:
             if event_id is not None and self._ids.setdefault(event_id, row.seq) == row.seq:
                 self._own_id[row.seq] = event_id
             self._rows.append(row if row.event is None else replace(row, event=replace(row.event, payload={})))
-        self._nodes = self._placed([row for row in self._rows if row.seq <= transcript.last_seq])
+        below = {row.parent_seq for row in self._rows}  # what replaced an event takes its place
+        self._new = {row.seq for row in self._rows if row.seq > transcript.last_seq or not (row.placed or row.seq in below)}
+        self._nodes = self._placed([row for row in self._rows if row.seq not in self._new])
 
     def _placed(self, old: list[_Row]) -> dict[int, Node]:
         """Nodes of the events that had a place; those on a cycle or below one get none."""
@@ -192,13 +203,15 @@ class _Tree:
         return row.event.node if row.event is not None else row.parent_seq is not None
 
     def _parent(self, row: _Row, in_tree: set[int]) -> int:
-        """The payload's parent where it exists; else the place the event had; the root where that is gone."""
+        """The payload's parent where there was one when the event came; else the place the event had; the root where that is gone."""
         named = row.event.parent_id if row.event is not None else ABSENT
         if named is None:
             return 0
-        if isinstance(named, str) and (seq := self._ids.get(named)) in in_tree and seq is not None:
+        if isinstance(named, str) and (seq := self._ids.get(named)) in in_tree and seq is not None and (seq < row.seq or row.edited):
             return seq
-        return row.parent_seq if row.parent_seq in in_tree and row.parent_seq is not None else 0
+        if row.parent_seq is None:
+            return max((seq for seq in in_tree if seq < row.seq), default=0)
+        return row.parent_seq if row.parent_seq in in_tree else 0
 
     def store(self) -> Transcript:
         """Writes every event's place; the transcript with its leaf, which follows what was added from outside."""
@@ -206,18 +219,27 @@ class _Tree:
         conn.execute("UPDATE transcripts SET last_seq = 0 WHERE transcript_no = ?", (number,))  # see the trigger events_updated
         conn.execute("UPDATE events SET event_id = NULL WHERE transcript_no = ?", (number,))  # ids may have been exchanged
         growth = self._growth()
+        if any(self._parent_seq(row) != row.parent_seq for row in self._rows if row.seq not in self._new):
+            growth.uproot()
         for row in self._rows:
             node = self._nodes.get(row.seq)
-            if row.seq > self._transcript.last_seq and row.event is not None and row.seq in self._own_id:
+            if row.seq in self._new and row.event is not None and (row.event.id is None or row.seq in self._own_id):
                 node = growth.add(row.event, row.seq, said=row.said)
             _write(conn, number, row, node, self._own_id.get(row.seq), self._now_ms)
-        return _grown(conn, self._transcript, growth, max((row.seq for row in self._rows), default=0), CHANGED)
+        leaf_id = self._transcript.leaf_id
+        if leaf_id is not None and self._ids.get(leaf_id) in self._new and (named := growth.find(leaf_id)) is not None:
+            growth.move_to(named, leaf_id)
+        return _grown(conn, self._transcript, growth, max((row.seq for row in self._rows), default=0), FILLED, self._now_ms)
+
+    def _parent_seq(self, row: _Row) -> int | None:
+        node = self._nodes.get(row.seq)
+        return node.parent_seq if node else None
 
     def _growth(self) -> Growth:
         leaf_id = self._transcript.leaf_id
         leaf = self._nodes.get(self._ids.get(leaf_id, -1)) if leaf_id is not None else ROOT
-        if leaf is None:  # the leaf itself is gone, or on a cycle
-            on_cycle = leaf_id is not None and leaf_id in self._ids
+        if leaf is None:  # the leaf itself is gone, new, or on a cycle
+            on_cycle = self._ids.get(leaf_id or "", 0) not in {0, *self._new}
             leaf, leaf_id = (ROOT, leaf_id) if on_cycle else self._last_leaf()
         return Growth(leaf, leaf_id, self._transcript.generation, lambda seq: self._nodes.get(seq, ROOT), self._find)
 

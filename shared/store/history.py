@@ -54,7 +54,7 @@ def downwards(conn: sqlite3.Connection, transcript_no: int, leaf: Node, depth: i
     fetch = node_fetcher(conn, transcript_no)
     while depth < leaf.depth:
         far = ancestor(leaf, min(leaf.depth, depth + CHUNK), fetch)
-        chunk = [step for step in _up_to(conn, transcript_no, far, depth)]
+        chunk = _up_to(conn, transcript_no, far, depth)
         if not chunk:
             return
         yield from reversed(chunk)

@@ -9,12 +9,14 @@ import secrets
 import sqlite3
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import count
 from typing import Literal
 
 from shared.message import BadMessage, Message, decode, encode
 
 QueueName = Literal["interactive", "bulk"]
 Ending = Literal["done", "failed", "cancelled"]
+CANCELLED = "cancelled by an operator"
 LIVE = frozenset({"queued", "running", "retrying"})
 
 
@@ -27,6 +29,7 @@ class Wanted:
     session_key: str | None = None
     queue: QueueName = "interactive"
     priority: int = 0  # higher goes first within its queue
+    after_ms: int = 0  # how long it may gather more of its kind before it runs
 
 
 @dataclass(frozen=True)
@@ -54,9 +57,11 @@ LIVE_JOB = """
       AND state IN ('queued', 'running', 'retrying')   -- the partial unique index: at most one
 """
 ADD_JOB = """
-    INSERT INTO jobs (id, state, task, queue, priority, agent_id, session_key, batch_id, queued_at_ms)
-    VALUES (:id, 'queued', :task, :queue, :priority, :agent_id, :session_key, :batch_id, :now_ms)
+    INSERT INTO jobs (id, state, task, queue, priority, agent_id, session_key, batch_id, message, queued_at_ms, due_at_ms)
+    VALUES (:id, CASE WHEN :due_at_ms IS NULL THEN 'queued' ELSE 'retrying' END, :task, :queue, :priority, :agent_id, :session_key,
+            :batch_id, :message, :now_ms, :due_at_ms)
 """
+ADD_MESSAGE = "INSERT INTO task (queue, data, priority) VALUES (:queue, :data, :priority)"
 JOIN_BATCH = "INSERT INTO batch_jobs (job_id, batch_id) VALUES (:job_id, :batch_id) ON CONFLICT DO NOTHING"
 ASK_AGAIN = "UPDATE jobs SET again = 1 WHERE id = :id AND state = 'running'"
 MOVE_JOB = "UPDATE jobs SET queue = 'interactive', priority = :priority WHERE id = :id AND state = 'queued'"
@@ -77,10 +82,13 @@ def order(conn: sqlite3.Connection, wanted: Wanted, now_ms: int, batch_id: str |
     found = live_job(conn, wanted)
     job_id = found.id if found else new_id(now_ms)
     if found is None:
-        what = {"task": wanted.task, "agent_id": wanted.agent_id, "session_key": wanted.session_key}
-        how = {"queue": wanted.queue, "priority": wanted.priority, "batch_id": batch_id}
-        conn.execute(ADD_JOB, {"id": job_id, "now_ms": now_ms, **what, **how})
-        send(conn, job_id)
+        message = None
+        if not wanted.after_ms:
+            data = encode(Message(job_id, wanted.task, wanted.agent_id, wanted.session_key))
+            message = conn.execute(ADD_MESSAGE, {"queue": wanted.queue, "data": data, "priority": wanted.priority}).lastrowid
+        due_at_ms = now_ms + wanted.after_ms if wanted.after_ms else None
+        values = {"id": job_id, "batch_id": batch_id, "message": message, "now_ms": now_ms, "due_at_ms": due_at_ms}
+        conn.execute(ADD_JOB, {**vars(wanted), **values})
     elif found.state == "running":
         conn.execute(ASK_AGAIN, {"id": found.id})
     elif not found.serves(wanted):
@@ -91,13 +99,18 @@ def order(conn: sqlite3.Connection, wanted: Wanted, now_ms: int, batch_id: str |
     return found is None
 
 
+_numbers = count()
+
+
 def new_id(now_ms: int) -> str:
-    """A job's or a batch's id: 12 hexadecimal digits of time and 8 of chance, so that later ones are greater."""
-    return f"{now_ms:012x}{secrets.token_hex(4)}"
+    """A job's or a batch's id: 12 hexadecimal digits of time, 4 of a count, 4 of chance.
+
+    Later ones are greater, those of one process and moment included, so that rows are added at the end of their indexes.
+    """
+    return f"{now_ms:012x}{next(_numbers) & 0xFFFF:04x}{secrets.token_hex(2)}"
 
 
 JOB_TO_SEND = "SELECT task, queue, priority, agent_id, session_key FROM jobs WHERE id = :id"
-ADD_MESSAGE = "INSERT INTO task (queue, data, priority) VALUES (:queue, :data, :priority)"
 MESSAGE_SENT = "UPDATE jobs SET message = :message WHERE id = :id"
 
 
@@ -206,6 +219,7 @@ END_JOB = """
       AND (again = 0 OR :state <> 'done')
     RETURNING queued_at_ms, started_at_ms
 """
+NOTE_ERROR = "UPDATE jobs SET error = :error WHERE id = :id AND state = 'running' AND worker = :worker"
 WORKER_FREE = "UPDATE workers SET job = NULL, progress_at_ms = :now_ms WHERE id = :worker"
 ADD_TIMING = """
     INSERT INTO timings (kind, upper_ms, jobs, total_ms) VALUES (:kind, :upper_ms, 1, :ms)
@@ -213,6 +227,11 @@ ADD_TIMING = """
 """
 TIMING_BUCKETS_MS = (10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000, 1_800_000)
 BEYOND_MS = 1 << 53  # the last bucket: longer than all of them
+
+
+def note_error(conn: sqlite3.Connection, job_id: str, worker: str, error: str) -> None:
+    """The running job shows why it is about to fail."""
+    conn.execute(NOTE_ERROR, {"id": job_id, "worker": worker, "error": error})
 
 
 def end(conn: sqlite3.Connection, job_id: str, worker: str, state: Ending, *, error: str | None, now_ms: int) -> bool:
@@ -342,6 +361,11 @@ UNSENT = """
     WHERE state = 'queued' AND NOT EXISTS (SELECT 1 FROM task WHERE task.id = jobs.message)
     ORDER BY id LIMIT 200
 """
+
+
+def any_unsent(conn: sqlite3.Connection) -> bool:
+    """Whether a queued job has no message: a look that takes no lock."""
+    return conn.execute(UNSENT).fetchone() is not None
 
 
 def send_unsent(conn: sqlite3.Connection) -> int:

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from shared import jsontext
 from shared.shown import shown
+from shared.store.lists import in_texts
 from shared.store.registry import Catalogue
 from shared.store.sessions import SESSION_COLUMNS, Session, session_of_row
 from shared.transcript import iso
@@ -23,7 +23,7 @@ PAGE = (
     _ROW
     + """
     WHERE s.incognito = 0
-      AND (:whole OR s.session_key IN (SELECT value FROM json_each(:keys)))
+      AND (:whole OR s.session_key {named})
       AND (:after_ms IS NULL OR s.updated_at_ms < :after_ms OR (s.updated_at_ms = :after_ms AND s.session_key > :after_key))
     ORDER BY s.updated_at_ms DESC, s.session_key
     LIMIT :limit
@@ -46,15 +46,19 @@ def row_of(conn: sqlite3.Connection, session: Session) -> ListedSession:
 def page(
     conn: sqlite3.Connection, keys: Iterable[str] | None, after: tuple[int, str] | None, limit: int
 ) -> list[ListedSession]:
-    """Sessions that are not incognito, most recently used first. keys: only these; None: all. after: (updated_at_ms, key) of the last seen."""
+    """Sessions that are not incognito, most recently used first.
+
+    keys: only these; None: all. after: (updated_at_ms, key) of the last one seen.
+    """
+    named, texts = in_texts(keys or ())
     values = {
+        **texts,
         "whole": keys is None,
-        "keys": jsontext.dumps(sorted(keys or ())),
         "after_ms": after[0] if after else None,
         "after_key": after[1] if after else None,
         "limit": limit,
     }
-    return [_listed(row) for row in conn.execute(PAGE, values)]
+    return [_listed(row) for row in conn.execute(PAGE.format(named=named), values)]
 
 
 def _listed(row: tuple[Any, ...]) -> ListedSession:

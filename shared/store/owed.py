@@ -1,7 +1,7 @@
 """What the reconcile of one transcript reads and writes; every write checks that its snapshot still holds."""
 
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shared.branch import Node
 from shared.errors import LeaseLost
@@ -19,6 +19,8 @@ class Row:
     message_no: int
     seq: int
     position: int
+    role: str
+    session_no: int
     hidden: bool
 
 
@@ -32,7 +34,7 @@ class Snapshot:
     done: int
     path: list[int]
     rows: dict[int, Row]
-    stale: list[Row]
+    stale: list[Row]  # those that must go, by position
 
     @property
     def recheck(self) -> bool:
@@ -51,7 +53,7 @@ def pending_transcripts(conn: sqlite3.Connection, session_key: str) -> list[tupl
 
 
 ROWS = """
-    SELECT m.message_no, m.seq, m.position,
+    SELECT m.message_no, m.seq, m.position, m.role, m.session_no,
            EXISTS (SELECT 1 FROM marks AS k
                    WHERE k.transcript_no = m.transcript_no AND k.to_generation >= m.generation
                      AND k.from_generation <= m.generation AND m.position > k.mark)
@@ -59,6 +61,11 @@ ROWS = """
     WHERE m.transcript_no = ? AND m.position > ?
     ORDER BY m.position, m.seq
 """
+
+
+def rows_beyond(conn: sqlite3.Connection, transcript_no: int, position: int) -> list[Row]:
+    """The rows of a transcript beyond a position, in the order of their positions."""
+    return [replace(Row(*found), hidden=bool(found[5])) for found in conn.execute(ROWS, (transcript_no, position))]
 
 
 def take_snapshot(conn: sqlite3.Connection, transcript: Transcript, state: State) -> Snapshot:
@@ -69,8 +76,7 @@ def take_snapshot(conn: sqlite3.Connection, transcript: Transcript, state: State
     at = {seq: done + n for n, seq in enumerate(path, 1)}
     rows: dict[int, Row] = {}
     stale: list[Row] = []
-    for found in conn.execute(ROWS, (transcript.transcript_no, done)):
-        row = Row(found[0], found[1], found[2], bool(found[3]))
+    for row in rows_beyond(conn, transcript.transcript_no, done):
         if at.get(row.seq) == row.position and row.seq not in rows:
             rows[row.seq] = row
         else:
@@ -152,15 +158,18 @@ def settle(conn: sqlite3.Connection, transcript_no: int) -> None:
     )
 
 
-def note_failure(conn: sqlite3.Connection, transcript_no: int, error: str, retry_at_ms: int, *, parked: bool) -> None:
-    """The attempt failed; parked: no further one is made until somebody asks for it or the session changes."""
+def note_failure(conn: sqlite3.Connection, transcript_no: int, owner: str, error: str, retry_at_ms: int, *, parked: bool) -> None:
+    """The attempt failed; parked: no further one is made until somebody asks for it or the session changes.
+
+    Nothing is noted by a worker that lost the session to another.
+    """
     conn.execute(
         """
         UPDATE index_state
         SET attempts = attempts + 1, retry_at_ms = ?, parked = ?, error = ?, lease_owner = NULL, lease_until_ms = 0
-        WHERE transcript_no = ? AND pending_reason IS NOT NULL
+        WHERE transcript_no = ? AND pending_reason IS NOT NULL AND (lease_owner IS NULL OR lease_owner = ?)
         """,
-        (retry_at_ms, int(parked), error[:MAX_ERROR_CHARS], transcript_no),
+        (retry_at_ms, int(parked), error[:MAX_ERROR_CHARS], transcript_no, owner),
     )
 
 

@@ -9,6 +9,7 @@ import re
 import resource
 import sqlite3
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,10 +17,10 @@ from pathlib import Path
 
 from shared.config import AGENT_ID, Settings
 from shared.errors import BadRequest, StoreUnavailable
-from shared.store import projection, registry
+from shared.store import lineage, projection, registry
 from shared.store.connect import check_sqlite, failures_named, open_reader, open_writer, write_transaction
 from shared.store.migrate import migrate, newest_version
-from shared.store.registry import Catalogue
+from shared.store.registry import Catalogue, Claim
 
 MAX_IDLE = 1_500  # connections kept for reuse; each holds up to three file handles
 _FILE = re.compile(r"(?:[a-z0-9._-]|\+[a-z])+\.sqlite", re.ASCII)
@@ -188,6 +189,21 @@ class Store:
                 if kind == "agent":
                     projection.ensure_index(conn, path)
         self._ready.add(path)
+        if kind == "registry":
+            self._complete_registry()
+
+    def _complete_registry(self) -> None:
+        """A registry that was lost is filled from the agent databases; one that cannot be read is left to the sweep."""
+        with self._lent(self.registry_path, writing=False) as conn:
+            if lineage.is_complete(conn):
+                return
+        claims: list[Claim] = []
+        for agent_id in self.agent_ids():
+            with suppress(StoreUnavailable), self.reader(agent_id) as conn:
+                claims += lineage.claims_of(conn, agent_id)
+        with self._lent(self.registry_path, writing=True) as conn, write_transaction(conn, self.registry_path):
+            lineage.write_claims(conn, claims, int(time.time() * 1000))
+            lineage.note_complete(conn)
 
     def _is_newest(self, path: Path, kind: str) -> bool:
         if not path.exists():

@@ -8,10 +8,13 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from shared.analysis import ANALYSER_VERSION, TOKENIZE, Document
 from shared.store.connect import write_transaction
+from shared.tokenizer import ANALYSER_VERSION, TOKENIZE
+
+if TYPE_CHECKING:
+    from shared.analysis import Document
 
 Reason = Literal["imported", "rewound", "edited", "outdated", "forced"]
 
@@ -41,21 +44,49 @@ def ensure_index(conn: sqlite3.Connection, path: Path) -> None:
             conn.execute(CREATE_INDEX)
 
 
-def drop_index(conn: sqlite3.Connection) -> None:
+OWE_ALL = """
+    UPDATE index_state
+    SET pending_since_ms = CASE WHEN pending_reason IS NULL THEN :now_ms ELSE pending_since_ms END,
+        pending_reason = 'edited', indexed = 0, whole_to = 0, recheck = 0, parked = 0, attempts = 0, retry_at_ms = 0, error = NULL
+"""
+
+
+START_OVER = "UPDATE transcripts SET moves = moves + 1"  # what a reconcile read before is not what it is to publish
+
+
+def condemn(conn: sqlite3.Connection, now_ms: int) -> None:
+    """The index is damaged: nothing reads or writes it any more, and every session is owed. The next reconcile throws it away."""
+    conn.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('condemned', '1')")
+    _owe_all(conn, now_ms)
+
+
+def condemned(conn: sqlite3.Connection) -> bool:
+    """Whether the index waits to be thrown away."""
+    return conn.execute("SELECT 1 FROM meta WHERE name = 'condemned'").fetchone() is not None
+
+
+def drop_index(conn: sqlite3.Connection, now_ms: int) -> None:
     """Empties the projection: every transcript is owed as if it had never been indexed."""
     conn.execute("DROP TABLE IF EXISTS message_index")
     conn.execute(CREATE_INDEX)
     conn.execute("DELETE FROM messages")
     conn.execute("DELETE FROM marks")
-    conn.execute(
-        """
-        UPDATE index_state
-        SET pending_reason = 'edited', indexed = 0, whole_to = 0, parked = 0, attempts = 0, retry_at_ms = 0, error = NULL
-        """
-    )
+    conn.execute("DELETE FROM meta WHERE name = 'condemned'")
+    _owe_all(conn, now_ms)
+
+
+def _owe_all(conn: sqlite3.Connection, now_ms: int) -> None:
+    conn.execute(OWE_ALL, {"now_ms": now_ms})
+    conn.execute(START_OVER)
 
 
 # ------------------------------------------------------------------------------------------------------------ rows
+
+
+INSERT_MESSAGE = """
+    INSERT INTO messages (message_no, transcript_no, seq, position, generation, session_no, stored_ms, role)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +98,7 @@ class NewMessage:
     time_ms: int
     stored_ms: int
     role: str
-    document: Document
+    document: "Document"
 
 
 def add_messages(conn: sqlite3.Connection, transcript_no: int, session_no: int, generation: int, new: Iterable[NewMessage]) -> None:
@@ -75,7 +106,7 @@ def add_messages(conn: sqlite3.Connection, transcript_no: int, session_no: int, 
     numbers: dict[int, int] = {}
     numbered = sorted(((_number(conn, m.time_ms, numbers), m) for m in new), key=lambda pair: pair[0])
     conn.executemany(
-        "INSERT INTO messages (message_no, transcript_no, seq, position, generation, session_no, stored_ms, role) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        INSERT_MESSAGE,
         [(no, transcript_no, m.seq, m.position, generation, session_no, m.stored_ms, m.role) for no, m in numbered],
     )
     conn.executemany(
@@ -113,7 +144,8 @@ def _first_free(conn: sqlite3.Connection, number: int, taken: dict[int, int]) ->
 
 def remove_messages(conn: sqlite3.Connection, numbers: Iterable[int]) -> None:
     rows = [(n,) for n in numbers]
-    conn.executemany("DELETE FROM message_index WHERE rowid = ?", rows)
+    if not condemned(conn):
+        conn.executemany("DELETE FROM message_index WHERE rowid = ?", rows)
     conn.executemany("DELETE FROM messages WHERE message_no = ?", rows)
 
 
@@ -195,6 +227,7 @@ def owe(conn: sqlite3.Connection, transcript_no: int, reason: Reason, now_ms: in
 def owe_tail(conn: sqlite3.Connection, transcript_no: int, reason: Reason, depth: int, now_ms: int) -> None:
     """Rows may be missing beyond this position."""
     owe(conn, transcript_no, reason, now_ms)
+    conn.execute(START_OVER + " WHERE transcript_no = ?", (transcript_no,))
     conn.execute(
         "UPDATE index_state SET whole_to = min(coalesce(whole_to, :depth), :depth) WHERE transcript_no = :transcript_no",
         {"depth": depth, "transcript_no": transcript_no},
@@ -216,6 +249,7 @@ def outdate(conn: sqlite3.Connection, reason: Reason, now_ms: int, session_no: i
     if since_ms is not None:
         where += " AND session_no IN (SELECT session_no FROM sessions WHERE updated_at_ms >= :since_ms)"
     conn.execute(OUTDATE + where, values)
+    conn.execute(START_OVER + where, values)
     return int(conn.execute("SELECT count(DISTINCT session_no) FROM index_state" + where, values).fetchone()[0])
 
 
@@ -237,4 +271,4 @@ def adopt(conn: sqlite3.Connection, now_maker: str, now_ms: int) -> None:
         return
     if before is not None:
         outdate(conn, "outdated", now_ms)
-    conn.execute("INSERT INTO meta (name, value) VALUES ('made by', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", (now_maker,))
+    conn.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('made by', ?)", (now_maker,))

@@ -3,10 +3,11 @@
 import hashlib
 import os
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from shared.config import Policy
-from shared.redaction import CATALOGUE_VERSION
+from shared.redaction_rules import CATALOGUE_VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,11 @@ class Claim:
     deleted: bool
 
 
+def claim_of_row(row: tuple[Any, ...]) -> Claim:
+    """A claim from a row of lineage, its columns in the order of the fields."""
+    return replace(Claim(*row), deleted=bool(row[5]))
+
+
 LATEST = """
     SELECT session_key, incarnation, agent_id, spawned_by, spawned_incarnation, deleted
     FROM lineage
@@ -42,7 +48,7 @@ LATEST = """
 def latest_claim(conn: sqlite3.Connection, session_key: str) -> Claim | None:
     """The newest incarnation of a key, deleted or not."""
     row = conn.execute(LATEST, {"session_key": session_key}).fetchone()
-    return Claim(*row[:5], bool(row[5])) if row else None
+    return claim_of_row(row) if row else None
 
 
 def current_incarnation(conn: sqlite3.Connection, session_key: str) -> int:
@@ -100,7 +106,7 @@ TREE = """
 def spawned_tree(conn: sqlite3.Connection, session_key: str, incarnation: int) -> list[Claim]:
     """The session and everything it spawned, at any depth and across agents, deleted ones included."""
     rows = conn.execute(TREE, {"session_key": session_key, "incarnation": incarnation})
-    return [Claim(*row[:5], bool(row[5])) for row in rows]
+    return [claim_of_row(row) for row in rows]
 
 
 ABOVE = """

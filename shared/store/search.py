@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from shared import jsontext
+from shared.store.lists import in_texts
 from shared.store.projection import TIME_SHIFT
 
 FEW = 64  # up to so many sessions are named in the match expression; more are joined
@@ -55,10 +56,7 @@ class Candidate:
 
 # ------------------------------------------------------------------------------------------------------ sessions
 
-NUMBERS = """
-    SELECT session_no, stored_at_ms FROM sessions
-    WHERE incognito = 0 AND session_key IN (SELECT value FROM json_each(?))
-"""
+NUMBERS = "SELECT session_no, stored_at_ms FROM sessions WHERE incognito = 0 AND session_key {named}"
 NEWEST_STORE = "SELECT stored_at_ms FROM sessions WHERE incognito = 0 ORDER BY stored_at_ms DESC LIMIT 1"
 
 
@@ -67,16 +65,19 @@ def visible_numbers(conn: sqlite3.Connection, keys: Iterable[str] | None) -> Ses
     if keys is None:
         row = conn.execute(NEWEST_STORE).fetchone()
         return Sessions(None, row[0] if row else 0) if row else Sessions((), 0)
-    found = conn.execute(NUMBERS, (jsontext.dumps(list(keys)),)).fetchall()
+    named, values = in_texts(keys)
+    found = conn.execute(NUMBERS.format(named=named), values).fetchall()
     return Sessions(tuple(sorted(row[0] for row in found)), max((row[1] for row in found), default=0))
 
 
 def has_demoted(conn: sqlite3.Connection) -> bool:
     """Whether there are sessions that relevance ranks after all others."""
-    return conn.execute("SELECT 1 FROM sessions INDEXED BY sessions_demoted WHERE kind IN ('background', 'cron') LIMIT 1").fetchone() is not None
+    return conn.execute("SELECT 1 FROM sessions WHERE kind IN ('background', 'cron') LIMIT 1").fetchone() is not None
 
 
 # -------------------------------------------------------------------------------------------------------- matches
+
+_CANDIDATE = "m.message_no, m.transcript_no, m.seq, m.session_no, f.text, f.parts"
 
 # CROSS JOIN keeps the full-text index as the outer loop: newest first, it stops as soon as enough visible rows are found.
 _MATCHES = """
@@ -103,7 +104,8 @@ def _clauses(wanted: Filter) -> str:
     if wanted.stored_to_ms is not None:
         clauses += " AND m.stored_ms <= :stored_to_ms"
     if wanted.demoted is not None:
-        clauses += f" AND m.session_no {'' if wanted.demoted else 'NOT '}IN (SELECT session_no FROM sessions WHERE kind IN ('background', 'cron'))"
+        which = "IN" if wanted.demoted else "NOT IN"
+        clauses += f" AND m.session_no {which} (SELECT session_no FROM sessions WHERE kind IN ('background', 'cron'))"
     if wanted.without:
         clauses += " AND m.session_no NOT IN (SELECT value FROM json_each(:without))"
     return clauses
@@ -133,7 +135,7 @@ def candidates(conn: sqlite3.Connection, match: str, wanted: Filter, limit: int)
     """The newest visible matches with their token streams, newest first."""
     if _nothing(wanted):
         return []
-    statement = "SELECT m.message_no, m.transcript_no, m.seq, m.session_no, f.text, f.parts" + _clauses(wanted) + " ORDER BY f.rowid DESC LIMIT :limit"
+    statement = f"SELECT {_CANDIDATE} {_clauses(wanted)} ORDER BY f.rowid DESC LIMIT :limit"
     return [Candidate(*row) for row in conn.execute(statement, _values(wanted, match, limit))]
 
 
@@ -141,35 +143,23 @@ def numbers(conn: sqlite3.Connection, match: str, wanted: Filter, limit: int) ->
     """The row numbers of the newest visible matches."""
     if _nothing(wanted):
         return []
-    statement = "SELECT m.message_no" + _clauses(wanted) + " ORDER BY f.rowid DESC LIMIT :limit"
+    statement = f"SELECT m.message_no {_clauses(wanted)} ORDER BY f.rowid DESC LIMIT :limit"
     return [row[0] for row in conn.execute(statement, _values(wanted, match, limit))]
 
 
-BY_NUMBER = """
-    SELECT m.message_no, m.transcript_no, m.seq, m.session_no, f.text, f.parts
-    FROM json_each(:wanted) AS w
-    CROSS JOIN messages AS m ON m.message_no = w.value
-    CROSS JOIN message_index AS f ON f.rowid = m.message_no
-    ORDER BY m.message_no DESC
-"""
-
-
-def by_number(conn: sqlite3.Connection, wanted: Iterable[int]) -> list[Candidate]:
-    """Candidates of row numbers that numbers() gave, newest first."""
-    return [Candidate(*row) for row in conn.execute(BY_NUMBER, {"wanted": jsontext.dumps(list(wanted))})]
-
-
 EVENT_IDS = """
-    SELECT m.message_no, e.event_id
+    SELECT m.message_no, e.event_id, t.session_id
     FROM json_each(?) AS w
     CROSS JOIN messages AS m ON m.message_no = w.value
     CROSS JOIN events AS e ON e.transcript_no = m.transcript_no AND e.seq = m.seq
+    CROSS JOIN transcripts AS t ON t.transcript_no = m.transcript_no
 """
 
 
-def event_ids(conn: sqlite3.Connection, message_numbers: Iterable[int]) -> dict[int, str]:
-    """For each row number: the id of its event."""
-    return dict(conn.execute(EVENT_IDS, (jsontext.dumps(list(message_numbers)),)).fetchall())
+def event_ids(conn: sqlite3.Connection, message_numbers: Iterable[int]) -> dict[int, tuple[str, str]]:
+    """For each row number: the id of its event, and its session id."""
+    rows = conn.execute(EVENT_IDS, (jsontext.dumps(list(message_numbers)),))
+    return {number: (event_id, session_id) for number, event_id, session_id in rows}
 
 
 def of_session(wanted: Filter, session_no: int) -> Filter:
@@ -210,7 +200,10 @@ def hit_row(conn: sqlite3.Connection, candidate: Candidate) -> HitRow:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """What the visible sessions inside the filters still owe. sessions: counted to MAX_PENDING + 1; due: keys to enqueue, newest used first."""
+    """What the visible sessions inside the filters still owe.
+
+    sessions: counted to MAX_PENDING + 1, the parked ones among them; due: keys to enqueue, most recently used first.
+    """
 
     sessions: int
     parked: int

@@ -1,8 +1,8 @@
 """Rows of the sessions, transcripts and tombstones of one agent."""
 
 import sqlite3
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from shared.branch import ROOT, Node
 from shared.store import events
@@ -46,9 +46,9 @@ _BY_ID = """
 """
 
 
-def session_of_row(row: Sequence[object]) -> Session:
+def session_of_row(row: tuple[Any, ...]) -> Session:
     """A session from a row of SESSION_COLUMNS."""
-    return Session(*row[:8], bool(row[8]), *row[9:12])  # type: ignore[arg-type]
+    return replace(Session(*row), incognito=bool(row[8]))
 
 
 def find_session(conn: sqlite3.Connection, session_key: str) -> Session | None:
@@ -84,8 +84,7 @@ INSERT_SESSION = """
 
 def insert_session(conn: sqlite3.Connection, session: Session) -> int:
     """Stores a new session; the number it got. session.session_no is not read."""
-    values = {name: getattr(session, name) for name in Session.__slots__ if name != "session_no"}  # type: ignore[attr-defined]
-    cursor = conn.execute(INSERT_SESSION, {**values, "incognito": int(session.incognito)})
+    cursor = conn.execute(INSERT_SESSION, {**asdict(session), "incognito": int(session.incognito)})
     return int(cursor.lastrowid or 0)
 
 
@@ -98,12 +97,13 @@ UPDATE_SESSION = """
 
 
 def update_session(conn: sqlite3.Connection, session: Session) -> None:
-    values = {name: getattr(session, name) for name in Session.__slots__}  # type: ignore[attr-defined]
-    conn.execute(UPDATE_SESSION, {**values, "incognito": int(session.incognito)})
+    conn.execute(UPDATE_SESSION, {**asdict(session), "incognito": int(session.incognito)})
 
 
 TOUCH = """
-    UPDATE sessions SET updated_at_ms = max(updated_at_ms, :used_ms), stored_at_ms = max(stored_at_ms, :now_ms) WHERE session_no = :session_no
+    UPDATE sessions
+    SET updated_at_ms = max(updated_at_ms, :used_ms), stored_at_ms = max(stored_at_ms, :now_ms)
+    WHERE session_no = :session_no
 """
 
 
@@ -145,6 +145,12 @@ def next_incarnation(conn: sqlite3.Connection, session_key: str) -> int:
     """How many sessions of this key were deleted here."""
     row = conn.execute("SELECT max(incarnation) + 1 FROM tombstones WHERE session_key = ?", (session_key,)).fetchone()
     return int(row[0] or 0)
+
+
+def incarnation_of(conn: sqlite3.Connection, session_key: str) -> int:
+    """The incarnation that the key names now, or will name once somebody makes it, as this database has it."""
+    session = find_session(conn, session_key)
+    return next_incarnation(conn, session_key) if session is None else session.incarnation
 
 
 def bury(conn: sqlite3.Connection, session: Session, now_ms: int) -> None:

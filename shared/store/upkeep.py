@@ -9,8 +9,8 @@ import sqlite3
 
 MERGE_PAGES = 64  # a step of about 10 ms
 MERGE = "INSERT INTO message_index (message_index, rank) VALUES ('merge', :pages)"
-CHECKPOINT = "PRAGMA wal_checkpoint(TRUNCATE)"
-PASSIVE = "PRAGMA wal_checkpoint(PASSIVE)"  # waits for nobody
+WRITE_BACK = "PRAGMA wal_checkpoint(PASSIVE)"
+CUT = "PRAGMA wal_checkpoint(TRUNCATE)"
 
 
 def merge_step(conn: sqlite3.Connection, *, begin: bool) -> bool:
@@ -21,19 +21,14 @@ def merge_step(conn: sqlite3.Connection, *, begin: bool) -> bool:
 
 
 def cut_log(conn: sqlite3.Connection) -> bool:
-    """Whether the write-ahead log is empty now; a reader or writer that is busy with it prevents that."""
-    busy, _, _ = conn.execute(CHECKPOINT).fetchone()
-    return not busy
-
-
-def cut_log_if_free(conn: sqlite3.Connection) -> bool:
-    """Whether the write-ahead log is empty now; nobody waits for it, for it is cut only when all of it has been written back."""
-    _, pages, written = conn.execute(PASSIVE).fetchone()
+    """Whether the write-ahead log is empty now. Nobody waits for it: what readers still hold is left for the next time."""
+    _, pages, written = conn.execute(WRITE_BACK).fetchone()
     if pages != written:
         return False
-    waited = conn.execute("PRAGMA busy_timeout").fetchone()[0]
-    conn.execute("PRAGMA busy_timeout = 0")
+    waits_ms = conn.execute("PRAGMA busy_timeout").fetchone()[0]
+    conn.execute("PRAGMA busy_timeout = 0")  # TRUNCATE would hold up writers for as long as it waits for readers
     try:
-        return cut_log(conn)
+        busy, _, _ = conn.execute(CUT).fetchone()
+        return not busy
     finally:
-        conn.execute(f"PRAGMA busy_timeout = {waited}")
+        conn.execute(f"PRAGMA busy_timeout = {waits_ms}")

@@ -111,7 +111,8 @@ CREATE TABLE index_state (
     indexed          INTEGER NOT NULL CHECK (indexed IN (0, 1)),     -- 0: never indexed, so that an append is not indexed either
     whole_to         INTEGER,                                        -- rows up to this position equal the branch; NULL: all do
     recheck          INTEGER NOT NULL DEFAULT 0 CHECK (recheck IN (0, 1)),        -- 1: rows beyond whole_to may hold other text
-    foreign_writes   INTEGER NOT NULL DEFAULT 0 CHECK (foreign_writes IN (0, 1, 2)), -- 1: events were added from outside, 2: changed
+    -- from outside: 1: events were added at the end, 2: changed, 3: put where others are or were
+    foreign_writes   INTEGER NOT NULL DEFAULT 0 CHECK (foreign_writes BETWEEN 0 AND 3),
     parked           INTEGER NOT NULL DEFAULT 0 CHECK (parked IN (0, 1)),
     attempts         INTEGER NOT NULL DEFAULT 0,
     retry_at_ms      INTEGER NOT NULL DEFAULT 0,
@@ -137,13 +138,34 @@ CREATE TABLE meta (
 
 CREATE TRIGGER events_inserted AFTER INSERT ON events
 WHEN NEW.seq > (SELECT last_seq FROM transcripts WHERE transcript_no = NEW.transcript_no)
+     OR EXISTS (SELECT 1 FROM events AS later WHERE later.transcript_no = NEW.transcript_no AND later.seq > NEW.seq)   -- into a gap
 BEGIN
     UPDATE transcripts SET moves = moves + 1 WHERE transcript_no = NEW.transcript_no;
     UPDATE index_state
-    SET pending_reason = 'edited', foreign_writes = max(foreign_writes, 1), whole_to = coalesce(whole_to, (SELECT max(depth) FROM events AS e
+    SET pending_reason = 'edited',
+        foreign_writes = max(foreign_writes, CASE WHEN NEW.seq > (SELECT last_seq FROM transcripts AS t WHERE t.transcript_no = NEW.transcript_no) THEN 1 ELSE 3 END),
+        whole_to = coalesce(whole_to, (SELECT max(depth) FROM events AS e
             WHERE e.transcript_no = NEW.transcript_no AND e.event_id = (SELECT leaf_id FROM transcripts AS t WHERE t.transcript_no = NEW.transcript_no)), 0),
         pending_since_ms = CASE WHEN pending_reason IS NULL THEN CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) ELSE pending_since_ms END, parked = 0, attempts = 0, retry_at_ms = 0, error = NULL
     WHERE transcript_no = NEW.transcript_no;
+END;
+
+-- INSERT OR REPLACE deletes without setting off a delete trigger.
+CREATE TRIGGER events_replaced BEFORE INSERT ON events
+WHEN EXISTS (SELECT 1 FROM events AS e WHERE e.transcript_no = NEW.transcript_no AND e.seq = NEW.seq)
+     OR EXISTS (SELECT 1 FROM events AS e WHERE e.transcript_no = NEW.transcript_no AND e.event_id = NEW.event_id)
+     OR EXISTS (SELECT 1 FROM events AS e WHERE e.event_no = NEW.event_no)
+BEGIN
+    DELETE FROM marks WHERE transcript_no IN (NEW.transcript_no, (SELECT e.transcript_no FROM events AS e WHERE e.event_no = NEW.event_no));
+    INSERT INTO marks (transcript_no, from_generation, to_generation, mark)
+    SELECT t.transcript_no, 0, t.generation, 0
+    FROM transcripts AS t WHERE t.transcript_no IN (NEW.transcript_no, (SELECT e.transcript_no FROM events AS e WHERE e.event_no = NEW.event_no));
+    UPDATE transcripts SET moves = moves + 1, generation = generation + 1
+    WHERE transcript_no IN (NEW.transcript_no, (SELECT e.transcript_no FROM events AS e WHERE e.event_no = NEW.event_no));
+    UPDATE index_state
+    SET pending_reason = 'edited', foreign_writes = 3, recheck = 1, whole_to = 0,
+        pending_since_ms = CASE WHEN pending_reason IS NULL THEN CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) ELSE pending_since_ms END, parked = 0, attempts = 0, retry_at_ms = 0, error = NULL
+    WHERE transcript_no IN (NEW.transcript_no, (SELECT e.transcript_no FROM events AS e WHERE e.event_no = NEW.event_no));
 END;
 
 CREATE TRIGGER events_updated AFTER UPDATE OF transcript_no, seq, event_id, payload ON events
@@ -160,27 +182,65 @@ BEGIN
       AND to_generation < (SELECT generation FROM transcripts AS t WHERE t.transcript_no = marks.transcript_no);
     UPDATE transcripts SET moves = moves + 1, generation = generation + 1 WHERE transcript_no IN (OLD.transcript_no, NEW.transcript_no);
     UPDATE index_state
-    SET pending_reason = 'edited', foreign_writes = 2, recheck = 1, whole_to = min(coalesce(whole_to, OLD.depth), max(OLD.depth - 1, 0)),
+    SET pending_reason = 'edited', foreign_writes = max(foreign_writes, 2), recheck = 1, whole_to = min(coalesce(whole_to, OLD.depth), max(OLD.depth - 1, 0)),
         pending_since_ms = CASE WHEN pending_reason IS NULL THEN CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) ELSE pending_since_ms END, parked = 0, attempts = 0, retry_at_ms = 0, error = NULL
     WHERE transcript_no IN (OLD.transcript_no, NEW.transcript_no);
 END;
 
+-- An update of more than the text may hang the event elsewhere: then no position of the branch is known to be right, and from now on
+-- the payload alone says where the event hangs (jump_seq -1). A payload that became unreadable keeps its place.
+CREATE TRIGGER events_reshaped AFTER UPDATE OF transcript_no, seq, event_id, payload ON events
+WHEN OLD.seq <= (SELECT last_seq FROM transcripts WHERE transcript_no = OLD.transcript_no)
+     AND CASE
+         WHEN NEW.transcript_no IS NOT OLD.transcript_no OR NEW.seq IS NOT OLD.seq OR NEW.event_id IS NOT OLD.event_id THEN 1
+         WHEN NOT json_valid(NEW.payload) THEN 0
+         WHEN NOT json_valid(OLD.payload) THEN 1
+         ELSE json_extract(NEW.payload, '$.parentId') IS NOT json_extract(OLD.payload, '$.parentId')
+              OR json_type(NEW.payload, '$.parentId') IS NOT json_type(OLD.payload, '$.parentId')   -- null is not the same as nothing
+              OR json_extract(NEW.payload, '$.id') IS NOT json_extract(OLD.payload, '$.id')
+              OR json_extract(NEW.payload, '$.type') IS NOT json_extract(OLD.payload, '$.type')
+     END
+BEGIN
+    DELETE FROM marks WHERE transcript_no IN (OLD.transcript_no, NEW.transcript_no);
+    INSERT INTO marks (transcript_no, from_generation, to_generation, mark)
+    SELECT t.transcript_no, 0, t.generation, 0 FROM transcripts AS t WHERE t.transcript_no IN (OLD.transcript_no, NEW.transcript_no);
+    UPDATE transcripts SET moves = moves + 1, generation = generation + 1 WHERE transcript_no IN (OLD.transcript_no, NEW.transcript_no);
+    UPDATE index_state
+    SET pending_reason = 'edited', foreign_writes = max(foreign_writes, 2), recheck = 1, whole_to = 0,
+        pending_since_ms = CASE WHEN pending_reason IS NULL THEN CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) ELSE pending_since_ms END, parked = 0, attempts = 0, retry_at_ms = 0, error = NULL
+    WHERE transcript_no IN (OLD.transcript_no, NEW.transcript_no);
+    UPDATE events SET jump_seq = -1 WHERE event_no = NEW.event_no;
+END;
+
+-- What hangs below an event that is gone begins a branch of its own, so that no position is known to be right. Nothing on the active
+-- branch hangs below its leaf: with the leaf gone the branch ends at the leaf's parent, if that is there.
 CREATE TRIGGER events_deleted AFTER DELETE ON events
 WHEN EXISTS (SELECT 1 FROM transcripts WHERE transcript_no = OLD.transcript_no)
 BEGIN
-    INSERT INTO marks (transcript_no, from_generation, to_generation, mark)
-    SELECT t.transcript_no,
-           coalesce((SELECT min(k.from_generation) FROM marks AS k WHERE k.transcript_no = t.transcript_no AND k.mark >= max(OLD.depth - 1, 0)),
-                    (SELECT max(k.to_generation) + 1 FROM marks AS k WHERE k.transcript_no = t.transcript_no), 0),
-           t.generation, max(OLD.depth - 1, 0)
-    FROM transcripts AS t WHERE t.transcript_no = OLD.transcript_no;
     DELETE FROM marks
-    WHERE transcript_no = OLD.transcript_no AND mark >= max(OLD.depth - 1, 0)
-      AND to_generation < (SELECT generation FROM transcripts AS t WHERE t.transcript_no = marks.transcript_no);
-    UPDATE transcripts SET moves = moves + 1, generation = generation + 1 WHERE transcript_no = OLD.transcript_no;
+    WHERE transcript_no = OLD.transcript_no
+      AND mark >= (SELECT CASE WHEN t.leaf_id = OLD.event_id THEN max(OLD.depth - 1, 0) ELSE 0 END FROM transcripts AS t WHERE t.transcript_no = OLD.transcript_no);
+    INSERT INTO marks (transcript_no, from_generation, to_generation, mark)
+    SELECT t.transcript_no, coalesce((SELECT max(k.to_generation) + 1 FROM marks AS k WHERE k.transcript_no = t.transcript_no), 0), t.generation,
+           CASE WHEN t.leaf_id = OLD.event_id THEN max(OLD.depth - 1, 0) ELSE 0 END
+    FROM transcripts AS t WHERE t.transcript_no = OLD.transcript_no;
     UPDATE index_state
-    SET pending_reason = 'edited', foreign_writes = 2, recheck = 1, whole_to = min(coalesce(whole_to, OLD.depth), max(OLD.depth - 1, 0)),
+    SET pending_reason = 'edited', foreign_writes = max(foreign_writes, 2), recheck = 1,
+        whole_to = (SELECT CASE WHEN t.leaf_id = OLD.event_id THEN min(coalesce(whole_to, OLD.depth), max(OLD.depth - 1, 0)) ELSE 0 END
+                    FROM transcripts AS t WHERE t.transcript_no = OLD.transcript_no),
         pending_since_ms = CASE WHEN pending_reason IS NULL THEN CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) ELSE pending_since_ms END, parked = 0, attempts = 0, retry_at_ms = 0, error = NULL
+    WHERE transcript_no = OLD.transcript_no;
+    UPDATE transcripts
+    SET moves = moves + 1, generation = generation + 1,
+        last_seq = CASE
+            WHEN last_seq <> OLD.seq THEN last_seq
+            ELSE coalesce((SELECT max(e.seq) FROM events AS e WHERE e.transcript_no = OLD.transcript_no AND e.seq < OLD.seq), 0)
+        END,
+        leaf_id = CASE
+            WHEN leaf_id IS NOT OLD.event_id THEN leaf_id
+            WHEN OLD.parent_seq = 0 THEN NULL
+            ELSE coalesce((SELECT e.event_id FROM events AS e WHERE e.transcript_no = OLD.transcript_no AND e.seq = OLD.parent_seq), leaf_id)
+        END
     WHERE transcript_no = OLD.transcript_no;
 END;
 
@@ -191,6 +251,7 @@ BEGIN
     INSERT INTO marks (transcript_no, from_generation, to_generation, mark) VALUES (NEW.transcript_no, 0, NEW.generation, 0);
     UPDATE transcripts SET moves = moves + 1, generation = generation + 1 WHERE transcript_no = NEW.transcript_no;
     UPDATE index_state
-    SET pending_reason = 'rewound', whole_to = 0, pending_since_ms = CASE WHEN pending_reason IS NULL THEN CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) ELSE pending_since_ms END, parked = 0, attempts = 0, retry_at_ms = 0, error = NULL
+    SET pending_reason = CASE WHEN pending_reason IN ('imported', 'edited') THEN pending_reason ELSE 'rewound' END, whole_to = 0,
+        pending_since_ms = CASE WHEN pending_reason IS NULL THEN CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) ELSE pending_since_ms END, parked = 0, attempts = 0, retry_at_ms = 0, error = NULL
     WHERE transcript_no = NEW.transcript_no;
 END;

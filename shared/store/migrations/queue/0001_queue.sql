@@ -1,9 +1,7 @@
 -- The queue's file: Huey's message tables and our ledger side by side, so that a job's record and its message are one commit.
 
--- Huey's own tables, as huey.storage.SqliteStorage(strict_fifo=True) makes them (a test holds the two alike).
-CREATE TABLE kv (queue TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY (queue, key));
-CREATE TABLE schedule (id INTEGER NOT NULL PRIMARY KEY, queue TEXT NOT NULL, data BLOB NOT NULL, timestamp REAL NOT NULL);
-CREATE INDEX schedule_queue_timestamp ON schedule (queue, timestamp);
+-- Huey's own table of messages, as huey.storage.SqliteStorage(strict_fifo=True) makes it (a test holds the two alike). Its tables
+-- for results, pauses and locks are not there, for the ledger has these.
 CREATE TABLE task (
     id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, -- never used twice, so that a job can tell its message from a later one
     queue TEXT NOT NULL,
@@ -11,7 +9,6 @@ CREATE TABLE task (
     priority REAL NOT NULL DEFAULT 0.0
 );
 CREATE INDEX task_queue_priority_id ON task (queue, priority DESC, id);
-CREATE TABLE counter (queue TEXT NOT NULL, key TEXT NOT NULL, value INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (queue, key));
 
 -- The ledger: one row a job, from its order to its end.
 CREATE TABLE jobs (
@@ -37,10 +34,11 @@ CREATE TABLE jobs (
 -- At most one live job of a kind for an agent's session.
 CREATE UNIQUE INDEX jobs_live ON jobs (task, agent_id, ifnull(session_key, '')) WHERE state IN ('queued', 'running', 'retrying');
 CREATE INDEX jobs_state ON jobs (state, id);
-CREATE INDEX jobs_agent ON jobs (agent_id, session_key, id);
+-- Each of an operator's filters has an index that gives the newest first.
 CREATE INDEX jobs_task ON jobs (task, id);
+CREATE INDEX jobs_agent ON jobs (agent_id, id);
+CREATE INDEX jobs_session ON jobs (session_key, id);
 CREATE INDEX jobs_ended ON jobs (ended_at_ms, state, started_at_ms, queued_at_ms) WHERE ended_at_ms IS NOT NULL;
-CREATE INDEX jobs_waiting ON jobs (queue, queued_at_ms) WHERE state = 'queued';
 CREATE INDEX jobs_errors ON jobs (id) WHERE error IS NOT NULL;
 CREATE INDEX jobs_due ON jobs (due_at_ms) WHERE state = 'retrying';
 
