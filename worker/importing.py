@@ -1,77 +1,32 @@
 """Importing: transcript files of one format become sessions of ours, one file after the other, and a report tells what became of each.
 
 A file that cannot be read never keeps the others from being imported. Importing again adds nothing and a grown file adds its new
-part, for readers give the same events the same ids. What a forked session's file copied from a session that is stored is left out:
-those words are found there already. Sessions are imported before those forked from them.
+part, for readers give the same events the same ids; a source that was rewritten is fitted to what is stored (rewritten.py). What a
+forked session's file copied from a session that is stored is left out: those words are found there already. Sessions are imported
+before those forked from them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from shared import validate
-from shared.errors import SessionSearchError, StoreUnavailable, UnknownFormat
+from shared.errors import SessionSearchError, StoreUnavailable, UnknownFormat, Unprocessable, UnreadableSource
 from shared.intake import Imported, ImportHead, import_transcript
+from shared.sessions import put_session
 from shared.store import Store
+from shared.store import sessions as rows
 from worker.copies import without_copies
+from worker.import_report import FileReport, ImportReport, render_report, report_json
 from worker.importers import FORMATS
-from worker.importers.base import Event, Format, Problem, Problems, Source, safe_id
+from worker.importers.base import Event, Format, Problems, Source, safe_id
+from worker.rewritten import Fitted, leaf_control
+
+__all__ = ["FileReport", "ImportReport", "import_paths", "render_report", "report_json"]
 
 Progress = Callable[[int, int, Path], None]  # files done, files in all, the file just done
-
-
-@dataclass
-class FileReport:
-    """What became of one file. error is set when the file could not be imported as a whole."""
-
-    path: Path
-    sessions: int = 0
-    added: int = 0  # events
-    known: int = 0  # events that were there already
-    copied: int = 0  # events left out, for the session they were copied from is stored
-    deleted: int = 0  # sessions deleted here earlier and not restored
-    empty: bool = False
-    error: str | None = None
-    problems: Problems = field(default_factory=Problems)
-
-    def lines(self) -> Iterator[str]:
-        """Its problems, one line each."""
-        if self.error is not None:
-            yield f"{self.path}: {self.error}"
-        if self.empty:
-            yield f"{self.path}: empty, nothing to import"
-        yield from (problem.text(self.path) for problem in self.problems.found)
-        if self.problems.more:
-            yield f"{self.path}: and {self.problems.more} more"
-
-
-@dataclass
-class ImportReport:
-    """What an import did, file by file."""
-
-    files: list[FileReport] = field(default_factory=list)
-
-    def total(self, name: str) -> int:
-        """The sum of one of FileReport's counts."""
-        return sum(int(getattr(file, name)) for file in self.files)
-
-    @property
-    def skipped(self) -> int:
-        """Lines left out in files that were imported."""
-        return sum(file.problems.skipped for file in self.files)
-
-    @property
-    def failed(self) -> int:
-        """Files that were not imported."""
-        return sum(file.error is not None for file in self.files)
-
-    @property
-    def exit_code(self) -> int:
-        """0 when only lines were skipped, 1 when a file was."""
-        return 1 if self.failed else 0
 
 
 def import_paths(
@@ -93,7 +48,7 @@ def import_paths(
     format_ = _format(format_name)
     fallback = validate.agent_id(agent if agent is not None else format_.name, "--agent")
     work = _Work(store, format_, fallback, restore, now_ms)
-    files = list(_in_order(format_, [FileReport(path) for path in _files(paths)]))
+    files = list(_in_order(format_, [FileReport(path) for path in _files(format_, paths)]))
     for done, file in enumerate(files, 1):
         work.take(file)
         report(done, len(files), file.path)
@@ -106,13 +61,11 @@ def _format(name: str) -> Format:
     return FORMATS[name]
 
 
-def _files(paths: Iterable[str | Path]) -> Iterator[Path]:
+def _files(format_: Format, paths: Iterable[str | Path]) -> Iterator[Path]:
     """The files named, and the transcripts below the folders named; each once."""
     seen: set[Path] = set()
     for path in map(Path, paths):
-        below = (
-            sorted(p for p in path.rglob("*.jsonl") if p.is_file() and not p.name.endswith(".trajectory.jsonl")) if path.is_dir() else []
-        )
+        below = [file for file in format_.below(path) if file.is_file()] if path.is_dir() else []
         for file in below or [path]:
             if (place := file.absolute()) not in seen:
                 seen.add(place)
@@ -121,7 +74,7 @@ def _files(paths: Iterable[str | Path]) -> Iterator[Path]:
 
 def _in_order(format_: Format, files: list[FileReport]) -> Iterator[FileReport]:
     """The files, those of forked sessions after the ones they were forked from."""
-    if len(files) < 2:
+    if len(files) < 2 or not format_.forks:
         yield from files
         return
     origins = {file.path: _origin(format_, file.path) for file in files}
@@ -142,7 +95,7 @@ def _origin(format_: Format, path: Path) -> tuple[str | None, str | None]:
     try:
         with closing(format_.read(path, Problems())) as sources:
             source = next(sources, None)
-    except (OSError, UnknownFormat):
+    except (OSError, SessionSearchError):
         return None, None
     return (source.session_id, source.copied_from) if source else (None, None)
 
@@ -161,7 +114,7 @@ class _Work:
         """Imports one file; what keeps it from being imported ends in its report, except a database that is out of reach."""
         try:
             if file.path.is_dir():
-                raise UnknownFormat("a folder without transcript files (*.jsonl)")
+                raise UnknownFormat(f"a folder without transcript files ({self.format.wanted})")
             file.empty = file.path.stat().st_size == 0
             if not file.empty:
                 self._sources(file)
@@ -178,26 +131,68 @@ class _Work:
         modified_ms = file.path.stat().st_mtime_ns // 1_000_000
         for source in self.format.read(file.path, file.problems):
             events = iter(source.events)
-            first = next(events, None)
-            if first is None:
-                continue
-            self._session(file, source, chain([first], events), modified_ms)
+            try:
+                first = next(events, None)
+                if first is not None or (source.branch is not None and self._is_stored(source)):
+                    self._session(file, source, chain([first] if first else [], events), modified_ms)
+            except UnreadableSource as e:
+                file.error = f"session {safe_id(source.session_id)} is not imported to its end: {e}"
+
+    def _is_stored(self, source: Source) -> bool:
+        """Whether there is something of a session that its source has emptied."""
+        agent = source.agent_id or self.agent
+        if not self.store.has_agent(agent):
+            return False
+        with self.store.reader(agent) as conn:
+            return rows.find_transcript(conn, safe_id(source.session_id)) is not None
 
     def _session(self, file: FileReport, source: Source, events: Iterator[Event], modified_ms: int) -> None:
-        agent = source.agent_id or self.agent
+        agent, session_id = source.agent_id or self.agent, safe_id(source.session_id)
         own = without_copies(self.store, agent, self.format, source, events)
+        fitted = Fitted(self.store, agent, session_id, self.format, iter(own), source.branch) if source.branch else None
+        done = self._take_in(agent, source, fitted or own, modified_ms, file.problems)
+        for _ in events:
+            pass  # of a session that stays deleted the rest is read all the same, for its file's problems
+        if fitted and source.branch and source.branch.whole and not done.deleted:
+            leaf = leaf_control(self.store, agent, session_id, fitted.leaf)
+            done.added += self._take_in(agent, source, [leaf], modified_ms, file.problems).added if leaf else 0
+        if not done.deleted:
+            self._follow_head(agent, source)
+        self._count(file, _key(agent, source.session_id), done, own.left_out)
+
+    def _take_in(self, agent: str, source: Source, events: Iterable[Event], modified_ms: int, problems: Problems) -> Imported:
         head = ImportHead(
             session_id=safe_id(source.session_id),
             title=source.title[: validate.MAX_TITLE_CHARS] if source.title else None,
             kind=source.kind,
-            spawned_by=_key(agent, source.parent_id) if source.parent_id else None,
+            spawned_by=_spawner(agent, source),
+            incognito=source.incognito,
             created_at_ms=modified_ms if source.created_at_ms is None else source.created_at_ms,
         )
         key = _key(agent, source.session_id)
-        done = import_transcript(self.store, agent, key, head, own, self.now_ms, restore=self.restore)
-        for _ in events:
-            pass  # of a session that stays deleted the rest is read all the same, for its file's problems
-        self._count(file, key, done, own.left_out)
+        try:
+            return import_transcript(self.store, agent, key, head, events, self.now_ms, restore=self.restore)
+        except Unprocessable as e:
+            problems.note(0, f"session {key} is imported without its parent: {e}")
+            head = replace(head, spawned_by=None)
+            return import_transcript(self.store, agent, key, head, events, self.now_ms, restore=self.restore)
+
+    def _follow_head(self, agent: str, source: Source) -> None:
+        """What the source has told since the session was first stored is added to it; nothing that was set here is taken back."""
+        key = _key(agent, source.session_id)
+        with self.store.reader(agent) as conn:
+            session = rows.find_session(conn, key)
+        if session is None:
+            return
+        told = {
+            "incognito": (True, source.incognito and not session.incognito),
+            "kind": (source.kind, session.kind == "main" != source.kind),
+            "spawnedBy": (_spawner(agent, source), session.spawned_by is None),
+        }
+        changes = {name: value for name, (value, wanted) in told.items() if wanted and value}
+        if changes:
+            with suppress(Unprocessable):  # a session above itself, which was reported when it was imported
+                put_session(self.store, agent, key, changes, self.now_ms)
 
     def _count(self, file: FileReport, key: str, done: Imported, copied: int) -> None:
         file.sessions += not done.deleted
@@ -211,50 +206,12 @@ class _Work:
             file.problems.note(0, reason)
 
 
+def _spawner(agent: str, source: Source) -> str | None:
+    """The key under which the session that spawned this one is imported."""
+    if source.parent_id is None or (source.parent_id == source.session_id and source.parent_agent_id is None):
+        return None
+    return _key(source.parent_agent_id or agent, source.parent_id)
+
+
 def _key(agent: str, session_id: str) -> str:
     return f"agent:{agent}:{safe_id(session_id)}"
-
-
-# -- the report
-
-
-def render_report(report: ImportReport) -> str:
-    """The report for people: a line of counts, then a line for every problem."""
-    return "\n".join([_summary(report), *(line for file in report.files for line in file.lines())])
-
-
-def _summary(report: ImportReport) -> str:
-    added, known = report.total("added"), report.total("known")
-    parts = [f"{_counted(added, 'event')} added" if added or not known else "nothing added"]
-    if known:
-        parts.append(f"{_counted(known, 'event')} already present")
-    for count, words in ((report.total("copied"), "left out as copies"), (report.skipped, "skipped")):
-        if count:
-            parts.append(f"{_counted(count, 'line' if words == 'skipped' else 'event')} {words}")
-    if deleted := report.total("deleted"):
-        parts.append(f"{_counted(deleted, 'session')} deleted earlier, not restored")
-    if report.failed:
-        parts.append(f"{_counted(report.failed, 'file')} not imported")
-    return f"{_counted(len(report.files), 'file')}, {_counted(report.total('sessions'), 'session')}: {', '.join(parts)}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def report_json(report: ImportReport) -> dict[str, Any]:
-    """The report for machines."""
-    counts = {name: report.total(name) for name in ("sessions", "added", "known", "copied", "deleted")}
-    return {
-        "files": len(report.files),
-        **counts,
-        "skippedLines": report.skipped,
-        "failedFiles": [{"path": str(file.path), "reason": file.error} for file in report.files if file.error is not None],
-        "emptyFiles": [str(file.path) for file in report.files if file.empty],
-        "problems": [_problem_json(file, problem) for file in report.files for problem in file.problems.found],
-        "moreProblems": sum(file.problems.more for file in report.files),
-    }
-
-
-def _problem_json(file: FileReport, problem: Problem) -> dict[str, Any]:
-    return {"path": str(file.path), "line": problem.line or None, "reason": problem.reason}

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from shared.searchable import message_text
+from shared.transcript import NODE_KINDS
 from worker.importers import claude_code
 from worker.importers.base import Problems
 
@@ -39,12 +40,12 @@ def read_lines(tmp_path, *lines, name="a.jsonl"):
 
 
 def branch(events):
-    """The ids on the path from the last event to its root, each with words marked by itself."""
-    by_id = {event["id"]: event for event in events if "parentId" in event}
-    path, at = [], next(event["id"] for event in reversed(events) if "parentId" in event)
+    """The ids on the path from the root to the last event that stands in the tree."""
+    by_id = {event["id"]: event for event in events}
+    path, at = [], next(event["id"] for event in reversed(events) if event["type"] in NODE_KINDS)
     while at is not None:
         path.append(at)
-        at = by_id[at]["parentId"]
+        at = by_id[at].get("parentId")
     return path[::-1]
 
 
@@ -144,6 +145,7 @@ def test_a_missing_parent_hangs_on_the_leaf_and_is_told(tmp_path):
     [(_, events)], problems = read_lines(tmp_path, record("u1", None), record("a1", "u1", "assistant"), record("u9", "ghost"), record("a9", "u9", "assistant"))
 
     assert branch(events) == ["u1", "a1", "u9", "a9"]
+    assert [event.get("missingParentId") for event in events] == [None, None, "ghost", None]
     assert [problem.text("c.jsonl") for problem in problems.found] == ["c.jsonl:3: parent 'ghost' not found before this line; the event hangs on the leaf"]
 
 
@@ -225,6 +227,13 @@ def test_the_title_is_the_persons_the_models_or_a_summary(lines, title, tmp_path
     [(source, _)], _ = read_lines(tmp_path, *lines, record("u1", None))
 
     assert source.title == title
+
+
+def test_a_file_of_titles_and_snapshots_alone_holds_no_session_and_is_no_failure(tmp_path):
+    sessions, problems = read_lines(tmp_path, {"type": "summary", "summary": "x", "leafUuid": "y"}, {"type": "file-history-snapshot", "messageId": "y"})
+
+    assert sessions == []
+    assert problems.found == []
 
 
 # -- subagents

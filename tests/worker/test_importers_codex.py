@@ -42,7 +42,7 @@ def words(events):
     said = []
     while leaf is not None:
         said.append(message_text(by_id[leaf]))
-        leaf = by_id[leaf]["parentId"]
+        leaf = by_id[leaf].get("parentId")
     return [text for text in reversed(said) if text]
 
 
@@ -59,6 +59,8 @@ def words(events):
         ([item("user", "a"), item("assistant", "b"), event("assistant", "b"), item("assistant", "b"), event("assistant", "b")], ["a", "b", "b"]),
         ([item("user", "a\n<image name=x>"), event("user", "a"), item("assistant", "b")], ["a\n<image name=x>", "b"]),
         ([event("user", "a"), line("event_msg", type="task_complete"), item("user", "a")], ["a", "a"]),
+        ([item("user", "a"), line("turn_context", cwd="/"), event("user", "a"), item("assistant", "b")], ["a", "b"]),
+        ([item("user", "a"), item("assistant", "b"), event("user", "a"), event("assistant", "b")], ["a", "b", "a", "b"]),
         ([event("user", "a"), line("turn_context", cwd="/"), item("assistant", "b")], ["a", "b"]),
         ([event("assistant", "b"), line("response_item", type="reasoning", summary=[]), item("assistant", "b")], ["b"]),
     ],

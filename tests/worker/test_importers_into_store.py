@@ -186,6 +186,17 @@ def test_a_file_that_grew_without_times_adds_its_part_without_a_word(store, file
     assert report.files[0].problems.found == []
 
 
+def test_a_session_that_goes_on_in_a_second_file_hides_nothing_of_the_first(store, files):
+    talk = [{"type": "user", "uuid": u, "parentUuid": None, "sessionId": "s1", "message": {"role": "user", "content": u}} for u in "ab"]
+    write(files / "1.jsonl", talk[0])
+    write(files / "2.jsonl", talk[1])
+
+    imported(store, "claude-code", files)
+
+    assert words(store, "claude-code", "s1") == ["a", "b"]
+    assert ["parentId" in event for event in stored(store, "claude-code", "s1")] == [False, False]
+
+
 # -- forks
 
 

@@ -1,7 +1,8 @@
-"""What every format's reader shares: a session as read, the lines of a file, what was wrong with them, and events made fit to store.
+"""What every format's reader shares: a session as read, the lines of a file, and what was wrong with them.
 
-A reader decides each event from the lines up to it and never from later ones, so that a file that grew gives the same events again
-and its new part. It holds one line at a time, and of the others ids and fingerprints only.
+A reader of a file that only grows decides each event from the lines up to it and never from later ones, so that a file that grew
+gives the same events again and its new part. A reader of a source that is rewritten in place gives it as it is now, with the active
+branch. Either holds one line, row or conversation at a time, and of the others ids and fingerprints only.
 """
 
 import re
@@ -12,8 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from shared import jsontext
-from shared.errors import BadRequest
-from shared.transcript import MAX_ID_BYTES, read_event, time_of
+from shared.transcript import MAX_ID_BYTES
 
 MAX_LINE_BYTES = 16 << 20  # a longer line is passed over unread; the longest of real transcripts (images in base64) stay below it
 MAX_PROBLEMS = 200  # kept a file; the rest is counted
@@ -24,9 +24,24 @@ _CHUNK = 1 << 20
 Event = dict[str, Any]  # in the pi/OpenClaw v3 shape
 
 
+@dataclass
+class Branch:
+    """What a source that its program rewrites in place shows as active; the reader keeps it up to date while events are read.
+
+    leaf: id of the event that is the active leaf, None for an empty branch. whole: nothing was passed over unread, so that what is
+    stored and not on this branch has left it.
+    """
+
+    leaf: str | None = None
+    whole: bool = True
+
+
 @dataclass(frozen=True)
 class Source:
-    """One session of a file; its events are read while they are iterated, every one with an id."""
+    """One session of a file; its events are read while they are iterated, every one with an id.
+
+    branch: for sources that are rewritten in place; None where a file only grows and its events move the leaf by themselves.
+    """
 
     session_id: str
     events: Iterator[Event]
@@ -36,6 +51,9 @@ class Source:
     copied_from: str | None = None  # source id of the session whose events may stand copied at its beginning
     agent_id: str | None = None  # where the source names the agent
     created_at_ms: int | None = None
+    branch: Branch | None = None
+    incognito: bool = False
+    parent_agent_id: str | None = None  # whose session the parent is, where it is another agent's
 
 
 @dataclass(frozen=True)
@@ -53,32 +71,52 @@ class Problem:
 
 @dataclass
 class Problems:
-    """What was found wrong in one file, in the order of its lines."""
+    """What was found wrong in one file, in the order of its lines. unit: what the file consists of, as a report calls it."""
 
+    unit: str = "line"
     found: list[Problem] = field(default_factory=list)
     skipped: int = 0  # lines that could not be used
+    waiting: int = 0  # lines that are not written to their end yet
     more: int = 0  # problems beyond MAX_PROBLEMS
 
     def skip(self, line: int, reason: str) -> None:
-        """A line that is left out."""
+        """A line, row or record that is left out."""
         self.skipped += 1
-        self.note(line, f"line skipped: {reason}")
+        self.note(line, f"{self.unit} skipped: {reason}")
+
+    def wait(self, line: int, reason: str) -> None:
+        """A line that may be whole the next time."""
+        self.waiting += 1
+        self.note(line, reason)
 
     def note(self, line: int, reason: str) -> None:
-        """Something that was mended, or waits."""
+        """Something that was mended."""
         if len(self.found) < MAX_PROBLEMS:
             self.found.append(Problem(line, reason))
         else:
             self.more += 1
 
 
+def lines_below(folder: Path) -> Iterator[Path]:
+    """The JSONL transcripts below a folder."""
+    yield from sorted(path for path in folder.rglob("*.jsonl") if not path.name.endswith(".trajectory.jsonl"))
+
+
 @dataclass(frozen=True)
 class Format:
-    """How one format is read. trace: what a stored event and its copy in a forked session's file have in common."""
+    """How one format is read.
+
+    trace: what a stored event and its copy in a forked session's file have in common. below: the transcript files below a folder, in
+    the order in which they are read; wanted: what those are called, for people. forks: whether a file names the session that it was
+    copied from.
+    """
 
     name: str
     read: Callable[[Path, Problems], Generator[Source, None, None]]
     trace: Callable[[Event], str]
+    below: Callable[[Path], Iterator[Path]] = lines_below
+    wanted: str = "*.jsonl"
+    forks: bool = True
 
 
 @dataclass(frozen=True)
@@ -152,7 +190,7 @@ def read_line(line: Line, problems: Problems) -> Entry | None:
     if line.whole:
         problems.skip(line.number, reason)
     else:
-        problems.note(line.number, "line is incomplete and waits for the rest")
+        problems.wait(line.number, "line is incomplete and waits for the rest")
     return None
 
 
@@ -190,69 +228,3 @@ def quoted(value: object) -> str:
     """A value for a report: on one line, and short."""
     text = repr(value)
     return text if len(text) <= 80 else text[:76] + " ..."
-
-
-class Finisher:
-    """Makes one session's events fit to store: ids within their bounds, each once, parents known, times understood."""
-
-    def __init__(self, problems: Problems, time: Any = None) -> None:
-        self._problems = problems
-        self._seen: dict[str, int] = {}
-        self._time = time if time_of(time) is not None else None
-
-    def __contains__(self, event_id: object) -> bool:
-        return event_id in self._seen
-
-    def finish(self, number: int, event: dict[str, Any], content: object = None) -> dict[str, Any] | None:
-        """The event with what was wrong mended and reported; None when it is left out.
-
-        content: what makes a repeated id the same event; the whole event when None.
-        """
-        self._shorten_ids(number, event)
-        if not self._first(number, event["id"], event if content is None else content):
-            return None
-        self._date(number, event)
-        self._look_for_parent(number, event)
-        try:
-            read_event(event, "event")
-        except BadRequest as e:
-            self._problems.skip(number, str(e))
-            return None
-        self._seen[event["id"]] = hash(jsontext.dumps(event if content is None else content))
-        return event
-
-    def _shorten_ids(self, number: int, event: dict[str, Any]) -> None:
-        for name in ("id", "parentId", "targetId"):
-            value = event.get(name)
-            if isinstance(value, str) and value and (short := safe_id(value)) != value:
-                event[name] = short
-                if name == "id":
-                    self._problems.note(number, f"id {quoted(value)} is too long or unprintable and was replaced by {short}")
-
-    def _first(self, number: int, event_id: str, content: object) -> bool:
-        stored = self._seen.get(event_id)
-        if stored is None:
-            return True
-        same = stored == hash(jsontext.dumps(content))
-        self._problems.note(number, f"id {quoted(event_id)} repeated with {'the same' if same else 'other'} content; the first one is kept")
-        return False
-
-    def _date(self, number: int, event: dict[str, Any]) -> None:
-        value = event.get("timestamp")
-        if value is not None and time_of(value) is None:
-            self._problems.note(number, f"timestamp {quoted(value)} is not a time; the event before it lends its own")
-            event["sourceTimestamp"] = event.pop("timestamp")
-            value = None
-        if value is not None:
-            self._time = value
-        elif self._time is not None:
-            event["timestamp"] = self._time
-        else:
-            event.pop("timestamp", None)
-
-    def _look_for_parent(self, number: int, event: dict[str, Any]) -> None:
-        parent = event.get("parentId")
-        if parent is not None and not (isinstance(parent, str) and parent in self._seen):
-            self._problems.note(number, f"parent {quoted(parent)} not found before this line; the event hangs on the leaf")
-            if not isinstance(parent, str):
-                event["sourceParentId"] = event.pop("parentId")

@@ -23,6 +23,11 @@ class Turns:
     def __contains__(self, record_id: object) -> bool:
         return record_id in self._turn_of
 
+    @property
+    def empty(self) -> bool:
+        """Whether no record was placed yet."""
+        return not self._turn_of
+
     def place(self, record_id: str, parent: str | None, *, prompt: bool, root: bool) -> str | None:
         """The record the new one follows, None for a root; it is the leaf from now on.
 

@@ -16,8 +16,9 @@ from shared import jsontext
 from shared.errors import UnknownFormat
 from shared.searchable import message_text
 from shared.transcript import time_of
-from worker.importers.base import Entry, Finisher, Problems, Source, entries, kind_of, line_id
+from worker.importers.base import Entry, Problems, Source, entries, kind_of, line_id
 from worker.importers.codex_pairs import Pairs, Spoken
+from worker.importers.finishing import Finisher
 
 FORMAT = "codex"
 _TYPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
@@ -25,7 +26,7 @@ _BARE = frozenset({"message", "reasoning", "function_call", "function_call_outpu
 _CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call", "mcp_tool_call"})
 _RESULTS = frozenset({"function_call_output", "custom_tool_call_output", "mcp_tool_call_output", "tool_search_output"})
 _SPEAKERS = {"user_message": "user", "agent_message": "assistant"}
-_TURN_MARKS = frozenset({"task_started", "task_complete", "turn_started", "turn_complete", "turn_aborted"})
+_TURN_ENDS = frozenset({"task_complete", "turn_complete", "turn_aborted"})
 _CONTEXT = (  # what a user item holds from its first to its last character when Codex wrote it: codex-rs, contextual_user_message.rs
     ("<environment_context>", "</environment_context>"),
     ("<user_instructions>", "</user_instructions>"),
@@ -107,6 +108,7 @@ class _Rollout:
     problems: Problems
     started: Any = None
     leaf: str | None = None
+    begun: bool = False
     before_turn: list[str | None] = field(default_factory=list)
     tool_names: dict[str, str] = field(default_factory=dict)
 
@@ -135,8 +137,6 @@ class _Rollout:
             yield from self._event_msg(entry.number, time, payload, pairs)
         elif kind == "compacted":
             yield from pairs.other(Spoken(entry.number, time, {"type": "compaction", "summary": payload.get("message")}))
-        elif kind == "turn_context":
-            yield from pairs.rest()
 
     def _response_item(self, number: int, time: Any, payload: dict[str, Any], pairs: Pairs) -> Iterator[Spoken]:
         event = self._event(payload)
@@ -158,7 +158,7 @@ class _Rollout:
                 yield from pairs.other(Spoken(number, time, {"type": "leaf"}, rolled_back=turns))
             else:
                 self.problems.skip(number, "a rollback that names no number of turns")
-        elif kind in _TURN_MARKS:
+        elif kind in _TURN_ENDS:
             yield from pairs.rest()
 
     def _placed(self, said: Spoken) -> Iterator[dict[str, Any]]:
@@ -169,11 +169,12 @@ class _Rollout:
         if said.rolled_back:
             self.leaf = self._leaf_before(said.rolled_back)
             event["targetId"] = self.leaf
-        else:
+        elif self.begun:  # the first claims no root: where a session goes on in a second file, it follows what is stored
             event["parentId"] = self.leaf
         finished = self.finisher.finish(said.number, event)
         if finished is None:
             return
+        self.begun = True
         if not said.rolled_back:
             if said.role == "user":
                 self.before_turn.append(self.leaf)

@@ -37,8 +37,7 @@ class Pairs:
         if self._take_waiting(said):
             yield from self._ready()
             return
-        if said.role == "user":
-            yield from self.rest()
+        yield from self._go_on(said)
         self._unclaimed.append((said.role, said.text))
         yield from self._add(said, waits=False)
 
@@ -48,9 +47,14 @@ class Pairs:
             if role == said.role and _same(text, said.text):
                 del self._unclaimed[place]
                 return
-        if said.role == "user":
-            yield from self.rest()
+        yield from self._go_on(said)
         yield from self._add(said, waits=True)
+
+    def _go_on(self, said: Spoken) -> Iterator[Spoken]:
+        """A new text: what the person said before it has had its copy by now, and at the person's next words so has the model's."""
+        speakers = [role for role, _ in self._unclaimed] + [held.role for held, waits in self._waiting if waits]
+        if said.role == "user" or "user" in speakers:
+            yield from self.rest()
 
     def other(self, said: Spoken) -> Iterator[Spoken]:
         """Anything that does not speak."""

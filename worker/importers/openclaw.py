@@ -1,12 +1,13 @@
 """OpenClaw's and pi's session files: a header line, then an event a line; versions 1 (no ids, one line of talk) to 3 (a tree).
 
 Events are stored as they stand. An event without an id is given its line's; it then follows the event before it, so that a version 1
-file is wholly active.
+file is wholly active. What OpenClaw keeps beside the transcripts (openclaw_index.py) gives title, kind, lineage and incognito; newer
+versions of it keep the same events in a database an agent (openclaw_tables.py).
 source: pi's docs/session.md; OpenClaw keeps the files in agents/ID/sessions/.
 """
 
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,27 +16,71 @@ from shared.config import AGENT_ID
 from shared.errors import UnknownFormat
 from shared.searchable import SEARCHED_ROLES
 from shared.transcript import time_of
-from worker.importers.base import LINE_ID, Entry, Event, Finisher, Problems, Source, entries, kind_of, line_id
+from worker.importers.base import LINE_ID, Entry, Event, Problems, Source, entries, kind_of, line_id, lines_below
+from worker.importers.finishing import Finisher
+from worker.importers.openclaw_index import Index, Label, index_beside
+from worker.importers.openclaw_tables import FILE, index_in, sessions_in
+from worker.importers.tables import is_sqlite
 
 FORMAT = "openclaw"
 _STAMPED = re.compile(r"\d{4}-\d\d-\d\dT[\d-]+Z_(.+)", re.ASCII)  # pi: 2025-12-09T00-53-29-825Z_ID.jsonl
 
 
+def files(folder: Path) -> Iterator[Path]:
+    """The transcripts below a folder, and the agents' databases."""
+    yield from lines_below(folder)
+    yield from sorted(folder.rglob("openclaw-agent.sqlite"))
+
+
 def read(path: Path, problems: Problems) -> Generator[Source, None, None]:
-    """The one session of the file. raises: UnknownFormat before anything is yielded."""
+    """The session of a transcript, or those of a database. raises: UnknownFormat before anything is yielded."""
+    if is_sqlite(path):
+        yield from _database(path, problems)
+        return
     lines = entries(path, problems)
     first = _first_of_ours(lines, problems, path)
     header = first.value if first.value["type"] == "session" else {}
     if not header:
         problems.note(first.number, "the session's header is missing; its id is taken from the file's name")
-    session_id = header.get("id")
-    yield Source(
-        session_id=session_id if isinstance(session_id, str) and session_id else _id_in_name(path.stem),
+    found = header.get("id")
+    session_id = found if isinstance(found, str) and found else _id_in_name(path.stem)
+    agent = _agent(path)
+    label = index_beside(path.parent).label(session_id, _elsewhere(path.parent.parent.parent)) if agent else Label()
+    yield _source(session_id, first, lines, label, agent, problems)
+
+
+def _database(path: Path, problems: Problems) -> Iterator[Source]:
+    for stored in sessions_in(path, problems):
+        first = next(stored.entries, None)
+        if first is not None:
+            label = stored.index.label(stored.session_id, _elsewhere(path.parent.parent.parent))
+            yield _source(stored.session_id, first, stored.entries, label, stored.agent_id, problems)
+
+
+def _elsewhere(agents: Path) -> Callable[[str], Index]:
+    """How another agent's index is found: its folder stands beside this one's."""
+
+    def index(agent_id: str) -> Index:
+        found, database = index_beside(agents / agent_id / "sessions"), agents / agent_id / "agent" / FILE
+        return Index({**found.entries, **index_in(database).entries}) if database.is_file() else found
+
+    return index
+
+
+def _source(session_id: str, first: Entry, lines: Iterator[Entry], label: Label, agent: str | None, problems: Problems) -> Source:
+    header = first.value if first.value.get("type") == "session" else {}
+    parent_agent, parent = label.spawner or (None, None)
+    return Source(
+        session_id=session_id,
         events=_events(first, lines, Finisher(problems, header.get("timestamp")), problems),
-        title=_title(header),
+        title=_title(header) or label.title,
+        kind=label.kind,
+        parent_id=parent,
+        parent_agent_id=parent_agent,
         copied_from=_parent_file(header),
-        agent_id=_agent(path),
+        agent_id=agent,
         created_at_ms=time_of(header.get("timestamp")),
+        incognito=label.incognito,
     )
 
 
@@ -57,7 +102,7 @@ def _first_of_ours(lines: Iterator[Entry], problems: Problems, path: Path) -> En
 
 
 def _events(first: Entry, lines: Iterator[Entry], finisher: Finisher, problems: Problems) -> Iterator[Event]:
-    if first.value["type"] == "message":
+    if first.value.get("type") != "session":
         yield from _event(first, finisher, problems)
     for entry in lines:
         yield from _event(entry, finisher, problems)
