@@ -8,21 +8,22 @@ know the file.
 import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Protocol, TypeVar
 
 from shared.config import Settings
-from shared.errors import StoreUnavailable
+from shared.errors import StoreDamaged, StoreUnavailable
 from shared.store import ledger, workers
-from shared.store.connect import failures_named, open_writer
-from shared.store.ledger import Ending, QueueName, Wanted
+from shared.store.connect import failures_named, open_reader, open_writer
+from shared.store.ledger import CANCELLED, Ending, QueueName, Wanted
 from shared.store.migrate import migrate
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-__all__ = ["DRAIN", "ERASE", "RECONCILE", "TASKS", "Ending", "Queue", "QueueName", "Wanted"]
+__all__ = ["CANCELLED", "DRAIN", "ERASE", "RECONCILE", "TASKS", "Ending", "Queue", "QueueName", "Wanted"]
 
 RECONCILE, DRAIN, ERASE = "reconcile", "drain", "erase"
 TASKS = frozenset({RECONCILE, DRAIN, ERASE})
@@ -32,6 +33,7 @@ PATIENT_MS = 10_000  # the longest that work behind the scenes waits for it
 HEARTBEAT_MS = 2_000
 LOST_AFTER_MS = 20_000  # a worker without a heartbeat for so long is gone; the contract allows 30 s
 MOST_ATTEMPTS = 6  # runs begun before a job that keeps failing is failed
+ERASE_AFTER_MS = 20_000  # merging an index costs in proportion to its size, so deletes are gathered; the contract allows minutes
 CHUNK = 400  # jobs a transaction, so that no other writer waits long
 
 
@@ -52,6 +54,7 @@ class Queue:
         self._local = threading.local()
         self._open: list[sqlite3.Connection] = []
         self._opening = threading.Lock()
+        self._generation = 0  # connections of an older one are not used any more
 
     # ---- the wishes of callers
 
@@ -69,12 +72,14 @@ class Queue:
         return self._soon([Wanted(DRAIN, agent_id, None, "bulk", priority=1)], now_ms, None) == 1
 
     def enqueue_erase(self, agent_id: str, now_ms: int) -> bool:
-        """A live job removes deleted words from the agent's files; whether it is new. Never raises, as above."""
-        return self._soon([Wanted(ERASE, agent_id, None, "bulk", priority=2)], now_ms, None) == 1
+        """A live job removes deleted words from the agent's files, many deletes' at a time; whether it is new. Never raises."""
+        return self._soon([Wanted(ERASE, agent_id, None, "bulk", priority=2, after_ms=ERASE_AFTER_MS)], now_ms, None) == 1
 
     def order(self, wanted: Sequence[Wanted], now_ms: int, batch_id: str | None = None) -> int:
         """As enqueue_reconcile for work behind the scenes: waits for the file, and raises StoreUnavailable when it is in vain."""
         made = 0
+        if batch_id is None:
+            wanted = self._unserved(wanted)
         for start in range(0, len(wanted), CHUNK):
             with self.transaction() as conn:
                 made += sum(ledger.order(conn, one, now_ms, batch_id) for one in wanted[start : start + CHUNK])
@@ -89,7 +94,7 @@ class Queue:
             with self.transaction(SOON_MS) as conn:
                 return sum(ledger.order(conn, one, now_ms, batch_id) for one in wanted)
         except StoreUnavailable as e:
-            log.warning("queue not reached, the sweep will ask", extra={"error": str(e), "jobs": len(wanted), "path": e.path})
+            log.warning("queue not reached, the sweep will ask", extra={"reason": type(e).__name__, "jobs": len(wanted), "path": e.path})
             return 0
 
     def _unserved(self, wanted: Sequence[Wanted]) -> list[Wanted]:
@@ -111,6 +116,12 @@ class Queue:
         """The worker's job is over. False: it is not this worker's any more, or was asked for again (see `hear_again`)."""
         with self.transaction() as conn:
             return ledger.end(conn, job_id, worker, state, error=error, now_ms=now_ms)
+
+    def note_error(self, job_id: str, worker: str, error: str) -> bool:
+        """The running job shows why it is about to fail, so that no failed session is seen without a reason."""
+        with self.transaction() as conn:
+            ledger.note_error(conn, job_id, worker, error)
+        return True
 
     def hear_again(self, job_id: str, worker: str) -> bool:
         """Whether the running job was asked for again since it last looked: then it has to look once more."""
@@ -150,6 +161,9 @@ class Queue:
 
     def mend(self) -> int:
         """Queued jobs without a message have one again; how many lacked it."""
+        with self.reading() as conn:
+            if not ledger.any_unsent(conn):
+                return 0
         with self.transaction() as conn:
             return ledger.send_unsent(conn)
 
@@ -172,13 +186,13 @@ class Queue:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection for statements that only read."""
-        with failures_named(self.path):
+        with self._named():
             yield self._connection()
 
     @contextmanager
     def transaction(self, wait_ms: int = PATIENT_MS) -> Iterator[sqlite3.Connection]:
         """One write, whole or not at all. raises: StoreUnavailable when the file is not free within wait_ms."""
-        with failures_named(self.path):
+        with self._named():
             conn = self._connection()
             conn.execute(f"PRAGMA busy_timeout = {wait_ms}")
             conn.execute("BEGIN IMMEDIATE")
@@ -199,17 +213,62 @@ class Queue:
             finally:
                 conn.execute("COMMIT")
 
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """SQLite's errors as ours; after damage the next use opens the file anew, which may have been replaced meanwhile."""
+        try:
+            with failures_named(self.path):
+                yield
+        except StoreDamaged:
+            self._generation += 1
+            raise
+
     def _connection(self) -> sqlite3.Connection:
         conn: sqlite3.Connection | None = getattr(self._local, "conn", None)
-        if conn is None:
+        if conn is None or self._local.generation != self._generation:
             with self._opening:
+                self._local.generation = self._generation
                 self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                conn = open_writer(self.path, "NORMAL")  # what a power cut takes from here is found again in the agents' databases
+                conn = self._opened()
                 conn.execute(f"PRAGMA busy_timeout = {SOON_MS}")
                 migrate(conn, "queue", self.path)
                 self._open.append(conn)
             self._local.conn = conn
         return conn
+
+    def _opened(self) -> sqlite3.Connection:
+        """A new connection. Two processes that make the file at once are in each other's way for a moment whatever the busy timeout,
+        for switching to WAL turns a read lock into a write lock."""
+        for pause_s in (0.01, 0.02, 0.04, 0.08, 0.1):
+            try:
+                return open_writer(self.path, "NORMAL")  # what a power cut takes from here is found again in the agents' databases
+            except StoreUnavailable as e:
+                if getattr(e.__cause__, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+                time.sleep(pause_s)
+        return open_writer(self.path, "NORMAL")
+
+    def renew_if_damaged(self) -> bool:
+        """Whether the file was damaged: it is set aside then, and a new one begun. What it held is found again by the sweep."""
+        if not self.path.exists() or self._sound():
+            return False
+        with failures_named(self.path):
+            aside = self.path.with_name(f"{self.path.name}.damaged-{time.time_ns() // 1_000_000}")
+            self.path.rename(aside)
+            for ending in ("-wal", "-shm"):
+                self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
+        self._generation += 1
+        log.error("damaged queue set aside", extra={"path": str(aside)})
+        return True
+
+    def _sound(self) -> bool:
+        try:
+            with failures_named(self.path), closing(open_reader(self.path)) as conn:
+                return bool(conn.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
+        except StoreDamaged:
+            return False
+        except StoreUnavailable:
+            return True  # busy or not readable now is not damaged
 
     def close(self) -> None:
         """Every connection is closed; the queue may be used again."""

@@ -5,13 +5,13 @@ registry knows every session that the copy holds; what it knows beyond that is i
 """
 
 import os
-import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from shared.errors import BadRequest
 from shared.store import Store
-from shared.store.connect import failures_named
+from shared.store.connect import failures_named, open_reader, open_writer
 
 Report = Callable[[int, int], None]  # databases done, databases in all
 
@@ -39,17 +39,5 @@ def backup(store: Store, target: Path, report: Report = lambda done, total: None
 
 def copy_database(source: Path, target: Path) -> None:
     """The target is the source as it stood at one moment, read in one transaction that holds up no writer."""
-    with failures_named(target):
-        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        to = sqlite3.connect(target)
-    try:
-        from shared.store.connect import open_reader
-
-        conn = open_reader(source)
-        try:
-            with failures_named(source):
-                conn.backup(to)
-        finally:
-            conn.close()
-    finally:
-        to.close()
+    with closing(open_reader(source)) as conn, closing(open_writer(target)) as copy, failures_named(source):
+        conn.backup(copy)

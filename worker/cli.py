@@ -17,6 +17,7 @@ DONE, FAILED, USAGE, HELD = 0, 1, 2, 75  # 75 is EX_TEMPFAIL of sysexits.h
 
 # name: (module of worker.commands, what it does)
 COMMANDS = {
+    "demo": ("demo", "Show what this does, on transcripts that come with it."),
     "serve": ("serve", "Answer HTTP requests."),
     "worker": ("work", "Run jobs of every kind, and periodic work."),
     "bulk": ("work", "Run bulk jobs beside a worker."),
@@ -31,6 +32,7 @@ COMMANDS = {
     "verify": ("upkeep", "Compare every index with a fresh computation."),
     "prune": ("upkeep", "Forget old jobs."),
     "backup": ("upkeep", "Copy the data folder while it is in use."),
+    "secret": ("secrets", "Register exact texts that are masked wherever they stand."),
     "token": ("tokens", "Make, list and revoke credentials."),
 }
 
@@ -74,6 +76,9 @@ def run(arguments: list[str]) -> int:
         return code if isinstance(code, int) else DONE
     except click.exceptions.Exit as e:
         return e.exit_code
+    except click.exceptions.NoArgsIsHelpError as e:
+        click.echo(e.format_message(), err=True)
+        return USAGE
     except click.UsageError as e:
         where = f"{e.ctx.command_path}: " if e.ctx else ""
         return _told(where + e.format_message(), USAGE)

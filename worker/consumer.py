@@ -6,7 +6,6 @@ back, and the process goes.
 """
 
 import logging
-import os
 import signal
 import threading
 import time
@@ -19,7 +18,7 @@ from huey.consumer import Consumer, Scheduler
 from shared.broker import huey_for
 from shared.clock import now_ms
 from shared.config import Settings
-from shared.errors import StoreUnavailable
+from shared.errors import StoreDamaged, StoreUnavailable
 from shared.queue import HEARTBEAT_MS, Queue, QueueName
 from shared.store import open_store, workers
 from worker.maintenance import Chores, chores
@@ -34,12 +33,14 @@ DUE_S = 1.0  # how often pauses that are over and silent workers are looked for
 STOP_S = 5.0  # how long jobs may take to reach their next beat when the process is asked to end
 
 
-def run_worker(settings: Settings, *, only_bulk: bool = False, stop: threading.Event | None = None) -> int:
-    """Runs jobs until the process is asked to end (TERM, INT) or `stop` is set; the exit code.
+def run_worker(settings: Settings, *, only_bulk: bool = False, stop: threading.Event | None = None) -> bool:
+    """Runs jobs until the process is asked to end (TERM, INT) or `stop` is set; whether every thread has ended by then.
 
     raises: StoreUnavailable when the data folder cannot be used; BadCron for a schedule that is never due.
     """
+    found = chores(settings)
     store, queue = open_store(settings), Queue(settings)
+    queue.renew_if_damaged()
     runtime = Runtime(settings, store, queue)
     if stop is None:
         _end_on_signals(runtime)
@@ -48,25 +49,28 @@ def run_worker(settings: Settings, *, only_bulk: bool = False, stop: threading.E
     names: dict[QueueName, int] = {"bulk": settings.worker_threads if only_bulk else 1}
     if not only_bulk:
         names["interactive"] = settings.worker_threads
-    work = Chores(store, queue, runtime.process, chores(settings))
+    work = Chores(store, queue, runtime.process, found)
     work.announce(now_ms())
     _introduce(runtime, names)
     consumers = [_consumer(runtime, name, threads) for name, threads in names.items()]
     for consumer in consumers:
         consumer.start()
-    _background(runtime, "pulse", HEARTBEAT_MS / 1000, runtime.pulse)
-    _background(runtime, "chores", 0.5, lambda: work.run_due(runtime.alive_since_ms(), now_ms()))
+    background = [
+        _background(runtime, "pulse", HEARTBEAT_MS / 1000, runtime.pulse),
+        _background(runtime, "chores", 0.5, lambda: work.run_due(runtime.alive_since_ms(), now_ms())),
+        _background(runtime, "long chores", 1.0, lambda: work.run_due(runtime.alive_since_ms(), now_ms(), long=True)),
+    ]
     log.info("worker started", extra={"worker": runtime.process, "queues": names})
     while not runtime.stopping.wait(10):
         for consumer in consumers:
             consumer.check_worker_health()
-    return _end(runtime, consumers)
+    return _end(runtime, consumers, background)
 
 
 def _end_on_signals(runtime: Runtime) -> None:
     def end(signum: int, frame: FrameType | None) -> None:
-        if runtime.stopping.is_set():
-            os._exit(1)  # asked twice: what runs is found lost and run again
+        if signum == signal.SIGINT and runtime.stopping.is_set():
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # somebody at a terminal is out of patience: a third one ends it
         runtime.stopping.set()
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -109,26 +113,32 @@ class _Consumer(Consumer):  # type: ignore[misc]
         """Signals are the process's, which has two consumers."""
 
 
-def _background(runtime: Runtime, name: str, pause_s: float, work: Callable[[], None]) -> None:
+def _background(runtime: Runtime, name: str, pause_s: float, work: Callable[[], None]) -> threading.Thread:
     """The work is done again and again in a thread of its own; a failure is told and the next time comes."""
 
     def loop() -> None:
         while not runtime.stopping.wait(pause_s):
             try:
                 work()
+            except StoreDamaged as e:
+                log.error("queue damaged", extra={"path": e.path, "thread": name})
+                runtime.queue.renew_if_damaged()
             except StoreUnavailable as e:
                 log.warning("queue not reached", extra={"path": e.path, "thread": name})
             except Exception:
                 log.exception("background work failed", extra={"thread": name})
 
-    threading.Thread(target=loop, name=name, daemon=True).start()
+    thread = threading.Thread(target=loop, name=name, daemon=True)
+    thread.start()
+    return thread
 
 
-def _end(runtime: Runtime, consumers: list[_Consumer]) -> int:
-    """Jobs have ended or are given back, the ledger no longer lists this process; the exit code."""
+def _end(runtime: Runtime, consumers: list[_Consumer], background: list[threading.Thread]) -> bool:
+    """Jobs have ended or are given back, the ledger no longer lists this process; whether every thread has ended."""
     for consumer in consumers:
         consumer.stop()
     threads = [thread for consumer in consumers for _, thread in consumer.worker_threads]
+    threads += [*background, *(consumer.scheduler for consumer in consumers)]
     until = time.monotonic() + STOP_S
     for thread in threads:
         thread.join(max(0.0, until - time.monotonic()))
@@ -138,8 +148,7 @@ def _end(runtime: Runtime, consumers: list[_Consumer]) -> int:
     except StoreUnavailable as e:
         log.warning("queue not reached", extra={"path": e.path})
     log.info("worker ended", extra={"worker": runtime.process, "late": late or None})
-    if late:
-        os._exit(0)  # a thread inside a long statement; its job is given back, its transaction rolls back
-    runtime.queue.close()
-    runtime.store.close()
-    return 0
+    if not late:
+        runtime.queue.close()
+        runtime.store.close()
+    return not late

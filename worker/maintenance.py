@@ -6,7 +6,7 @@ for operators.
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import tzinfo
 
@@ -25,8 +25,11 @@ SWEEP_STEP = 400  # sessions of an agent that a sweep puts into the queue
 REFUSED_MS = 600_000  # a session whose job was cancelled or failed for good is left to searches and people for so long
 DAY_MS = 86_400_000
 KEPT = {"done": (7 * DAY_MS, 50_000), "cancelled": (7 * DAY_MS, 20_000), "failed": (30 * DAY_MS, 100_000)}
+UNFINISHED_MS = 600_000  # an ordering that stopped so long ago is not taken up again
 WORKERS_KEPT_MS = 3_600_000
 BATCHES_KEPT_MS = 90 * DAY_MS
+VERIFY_S = 300  # an agent's index is compared in turn, one every five minutes
+MERGE_STEPS = 200
 LOG_BYTES = 4 << 20  # a write-ahead log longer than this is cut; SQLite itself aims at 4 MB while writers are busy
 ERASE_TRIES = 40  # tries to empty the write-ahead log while readers hold it
 ERASE_PAUSE_S = 0.25
@@ -34,12 +37,13 @@ ERASE_PAUSE_S = 0.25
 
 @dataclass(frozen=True)
 class Chore:
-    """One kind of periodic work: when it is due, in words and as a time, and what it does."""
+    """One kind of periodic work: when it is due, in words and as a time, and what it does. long: it may take minutes."""
 
     name: str
     rule: str
     next_ms: Callable[[int], int]
     run: Callable[[Store, Queue], str]
+    long: bool = False
 
 
 def chores(settings: Settings) -> list[Chore]:
@@ -49,6 +53,9 @@ def chores(settings: Settings) -> list[Chore]:
         _every(60, "mend", mend),
         _every(5, "checkpoint", checkpoint),
         _every(3600, "prune", lambda _, queue: prune(queue)),
+        _every(60, "lineage", lineage, long=True),
+        _every(VERIFY_S, "verify", verify_next, long=True),
+        _every(3600, "merge", merge, long=True),
     ]
     if settings.reindex_cron:
         zone = zone_of(settings.timezone)
@@ -56,8 +63,8 @@ def chores(settings: Settings) -> list[Chore]:
     return found
 
 
-def _every(seconds: int, name: str, run: Callable[[Store, Queue], str]) -> Chore:
-    return Chore(name, f"every {seconds} s", lambda at_ms: at_ms + seconds * 1000, run)
+def _every(seconds: int, name: str, run: Callable[[Store, Queue], str], *, long: bool = False) -> Chore:
+    return Chore(name, f"every {seconds} s", lambda at_ms: at_ms + seconds * 1000, run, long)
 
 
 def _by_cron(cron: Cron, zone: tzinfo) -> Callable[[int], int]:
@@ -65,26 +72,35 @@ def _by_cron(cron: Cron, zone: tzinfo) -> Callable[[int], int]:
 
 
 class Chores:
-    """The periodic work of one process, done in one thread."""
+    """The periodic work of one process. What may take long is run in a thread of its own, so that it holds up nothing else."""
 
     def __init__(self, store: Store, queue: Queue, process: str, found: list[Chore]) -> None:
         self._store, self._queue, self._process, self._chores = store, queue, process, found
 
     def announce(self, at_ms: int) -> None:
-        """Operators see the schedules; those no longer configured are gone. A first run of what is not by the clock is due at once."""
+        """Operators see the schedules; those no longer configured are gone. What comes every minute or more often is due at once."""
         with self._queue.transaction() as conn:
             for chore in self._chores:
-                first_ms = at_ms if chore.rule.startswith("every") else chore.next_ms(at_ms)
+                first_ms = chore.next_ms(at_ms)
+                if chore.rule.startswith("every") and first_ms - at_ms <= 60_000:
+                    first_ms = at_ms
                 workers.know_schedule(conn, chore.name, chore.rule, first_ms)
             for row in workers.schedules(conn):
                 if row.name not in {chore.name for chore in self._chores}:
                     workers.drop_schedule(conn, row.name)
 
-    def run_due(self, alive_since_ms: int, at_ms: int) -> None:
-        """Each chore that is due, and that no other process has claimed, was run."""
+    def run_due(self, alive_since_ms: int, at_ms: int, *, long: bool = False) -> None:
+        """Each chore of this kind that is due, and that no other process has claimed, was run."""
+        if self._forgotten():
+            self.announce(at_ms)
         for chore in self._chores:
-            if self._claimed(chore, alive_since_ms, at_ms):
+            if chore.long == long and self._claimed(chore, alive_since_ms, at_ms):
                 self._run(chore, at_ms)
+
+    def _forgotten(self) -> bool:
+        """Whether the ledger, made anew meanwhile, no longer knows the schedules."""
+        with self._queue.reading() as conn:
+            return not {chore.name for chore in self._chores} <= {row.name for row in workers.schedules(conn)}
 
     def _claimed(self, chore: Chore, alive_since_ms: int, at_ms: int) -> bool:
         with self._queue.reading() as conn:
@@ -139,9 +155,12 @@ def _not_refused(queue: Queue, agent_id: str, owed: list[str]) -> list[Wanted]:
 
 
 def mend(store: Store, queue: Queue) -> str:
-    """Queued jobs whose message is gone have one again."""
+    """Queued jobs whose message is gone have one again; batches whose ordering was killed, and never taken up again, can end."""
+    at_ms = now_ms()
     mended = queue.mend()
-    return f"{mended} jobs without a message" if mended else "nothing to mend"
+    with queue.transaction() as conn:
+        closed = batches.close_silent(conn, at_ms - UNFINISHED_MS, at_ms)
+    return f"{mended} jobs without a message, {closed} unfinished batches" if mended or closed else "nothing to mend"
 
 
 def checkpoint(store: Store, queue: Queue) -> str:
@@ -153,7 +172,7 @@ def checkpoint(store: Store, queue: Queue) -> str:
             if path.with_name(path.name + "-wal").stat().st_size > LOG_BYTES:
                 long += 1
                 with store.writer(agent_id) as conn:
-                    cut += upkeep.cut_log_if_free(conn)
+                    cut += upkeep.cut_log(conn)
         except FileNotFoundError:
             continue
         except StoreUnavailable as e:
@@ -187,6 +206,55 @@ def reindex(store: Store, queue: Queue) -> str:
 
     order = order_reindex(store, queue, all_agents=True, now_ms=now_ms())
     return f"batch {order.batch_id}: {order.sessions} sessions" + (" (still running)" if order.joined else "")
+
+
+def lineage(store: Store, queue: Queue) -> str:
+    """The registry tells the lineage of sessions as the agents' databases do."""
+    from shared.lineage import mend_lineage
+
+    mended = sum(_each_agent(store, lambda agent_id: mend_lineage(store, agent_id, now_ms())))
+    return f"{mended} rows mended" if mended else "nothing to mend"
+
+
+def verify_next(store: Store, queue: Queue) -> str:
+    """One agent's index, the next in turn, was compared with its transcripts; one that differs is built anew."""
+    from worker.verify import verify_agent
+
+    agents = store.agent_ids()
+    if not agents:
+        return "no agents"
+    with queue.reading() as conn:
+        last = workers.setting(conn, "verified") or ""
+    agent_id = next((one for one in agents if one > last), agents[0])
+    found = verify_agent(store, agent_id, repair=True, now_ms=now_ms())
+    with queue.transaction() as conn:
+        workers.set_setting(conn, "verified", agent_id)
+    if found:
+        log.error("index differs from its transcripts", extra={"agent_id": agent_id, "differences": len(found)})
+    return f"agent {agent_id}: {len(found)} differences" if found else f"agent {agent_id}: no difference"
+
+
+def merge(store: Store, queue: Queue) -> str:
+    """Index segments are merged in short steps, a bounded number of them an agent, so that searches stay fast."""
+    steps = sum(_each_agent(store, lambda agent_id: _merge_some(store, agent_id)))
+    return f"{steps} steps"
+
+
+def _merge_some(store: Store, agent_id: str) -> int:
+    for step in range(MERGE_STEPS):
+        with store.writer(agent_id) as conn, write_transaction(conn, store.agent_path(agent_id)):
+            if not upkeep.merge_step(conn, begin=False):
+                return step
+    return MERGE_STEPS
+
+
+def _each_agent(store: Store, work: Callable[[str], int]) -> Iterator[int]:
+    """What the work counts at each agent; one whose database is not available is passed over."""
+    for agent_id in store.agent_ids():
+        try:
+            yield work(agent_id)
+        except StoreUnavailable as e:
+            log.warning("agent passed over", extra={"agent_id": agent_id, "error": str(e), "path": e.path})
 
 
 # ---- erasing

@@ -11,14 +11,15 @@ A session that another worker holds is tried again shortly: its holder may be de
 import logging
 import random
 from collections.abc import Callable
+from contextlib import suppress
 
 from huey import Huey
 
 from shared.clock import now_ms
 from shared.errors import LeaseLost, NotFound, SessionSearchError, StoreUnavailable
 from shared.logs import where_raised
-from shared.queue import DRAIN, ERASE, RECONCILE, Ending, QueueName
-from worker.runtime import Cancelled, Run, Runtime, Stopping
+from shared.queue import CANCELLED, DRAIN, ERASE, ERASE_AFTER_MS, RECONCILE, Ending, QueueName
+from worker.runtime import Cancelled, Interrupted, Run, Runtime, Stopping
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +31,9 @@ DRAIN_PAUSE_MS = 2_000
 
 class Later(Exception):
     """The task has more to do and goes on after a pause; not a failure."""
+
+    def __init__(self, pause_ms: int) -> None:
+        self.pause_ms = pause_ms
 
 
 def register(huey: Huey, runtime: Runtime, queue: QueueName) -> None:
@@ -45,26 +49,41 @@ def register(huey: Huey, runtime: Runtime, queue: QueueName) -> None:
 
     @huey.task(name=ERASE)  # type: ignore[untyped-decorator]
     def erase(job_id: str, agent_id: str, session_key: None = None) -> None:
-        run_job(runtime, queue, job_id, lambda run: erase_agent(runtime, run, agent_id))
+        run_job(runtime, queue, job_id, lambda run: erase_agent(runtime, run, agent_id), again_after_ms=ERASE_AFTER_MS)
 
 
 def reconcile_one(runtime: Runtime, run: Run, agent_id: str, session_key: str) -> None:
     """The session's projection equals its active branch. raises: as worker.reconcile.reconcile_session."""
     from worker.reconcile import reconcile_session
 
+    def failing(error: str) -> None:
+        runtime.write(lambda: runtime.queue.note_error(run.job_id, run.worker, error))
+
     begun = now_ms()
     try:
-        found = reconcile_session(runtime.store, agent_id, session_key, run.worker, now_ms, run.beat)
+        found = reconcile_session(runtime.store, agent_id, session_key, run.worker, now_ms, run.beat, failing)
     except NotFound:
         return  # deleted meanwhile: nothing is owed
+    except Interrupted:
+        release(runtime, run, agent_id, session_key)
+        raise
     told = {"agent_id": agent_id, "session_key": session_key, "job": run.job_id}
     log.info("session reconciled", extra={**told, "entries": found.entries, "removed": found.removed, "duration_ms": now_ms() - begun})
+
+
+def release(runtime: Runtime, run: Run, agent_id: str, session_key: str) -> None:
+    """The session is nobody's, so that the next worker need not wait until this one's lease has run out."""
+    from shared.store import owed
+    from shared.store.connect import write_transaction
+
+    with suppress(StoreUnavailable), runtime.store.writer(agent_id) as conn, write_transaction(conn, runtime.store.agent_path(agent_id)):
+        for transcript, _ in owed.pending_transcripts(conn, session_key):
+            owed.drop_lease(conn, transcript.transcript_no, run.worker)
 
 
 def drain_agent(runtime: Runtime, agent_id: str) -> None:
     """Every session the agent owes has a job, a bounded number of them at a time. raises: Later while there are more."""
     from shared.overview import owed_sessions
-
     from shared.store.ledger import Wanted
 
     if not runtime.store.has_agent(agent_id):
@@ -72,7 +91,7 @@ def drain_agent(runtime: Runtime, agent_id: str) -> None:
     owed = owed_sessions(runtime.store, agent_id, limit=DRAIN_STEP, now_ms=now_ms())
     runtime.queue.order([Wanted(RECONCILE, agent_id, key, "bulk", priority=1) for key in owed], now_ms())
     if len(owed) == DRAIN_STEP:
-        raise Later
+        raise Later(DRAIN_PAUSE_MS)
 
 
 def erase_agent(runtime: Runtime, run: Run, agent_id: str) -> None:
@@ -82,21 +101,27 @@ def erase_agent(runtime: Runtime, run: Run, agent_id: str) -> None:
     erase(runtime.store, agent_id, run.beat)
 
 
-def run_job(runtime: Runtime, queue: QueueName, job_id: str, body: Callable[[Run], None]) -> None:
-    """The job was run once, or as often as it was asked for meanwhile, and the ledger says how it ended."""
+def run_job(runtime: Runtime, queue: QueueName, job_id: str, body: Callable[[Run], None], again_after_ms: int = 0) -> None:
+    """The job was run, once more for as long as it was asked for meanwhile, and the ledger says how it ended.
+
+    again_after_ms: how long it rests before it runs once more.
+    """
     run = runtime.begin(job_id, runtime.worker_id(queue))
     try:
         body(run)
         while not runtime.write(lambda: runtime.queue.end(job_id, run.worker, "done", error=None, now_ms=now_ms())):
             if not runtime.queue.hear_again(job_id, run.worker):
                 return  # it was taken for lost and belongs to another now
+            if again_after_ms:
+                raise Later(again_after_ms)
             body(run)
     except Stopping:
         runtime.write(lambda: runtime.queue.give_back(job_id, run.worker, now_ms()))
     except Cancelled:
-        end(runtime, run, "cancelled", "cancelled by an operator")
-    except Later:
-        runtime.write(lambda: runtime.queue.go_on_later(job_id, run.worker, now_ms() + DRAIN_PAUSE_MS, now_ms()))
+        end(runtime, run, "cancelled", CANCELLED)
+    except Later as e:
+        due_at_ms = now_ms() + e.pause_ms
+        runtime.write(lambda: runtime.queue.go_on_later(job_id, run.worker, due_at_ms, now_ms()))
     except LeaseLost:
         try_again(runtime, run, "another worker has this session", "cancelled")
     except StoreUnavailable as e:

@@ -16,7 +16,6 @@ from worker.commands.common import json_option, opened, say, say_json, time_opti
 def status_command(as_json: bool) -> None:
     """Show what is owed and whether it gets done; the exit code is 1 when jobs wait and no worker makes progress."""
     from shared.overview import agents_overview
-
     from worker.cli import DONE, FAILED, exit_with
 
     with opened() as (_, store, queue):

@@ -1,5 +1,7 @@
 """session-search worker and bulk: run jobs until asked to end."""
 
+import os
+
 import click
 
 from shared.config import read_settings
@@ -10,16 +12,16 @@ from worker.commands.common import json_option
 
 def _work(only_bulk: bool) -> None:
     from shared.logs import configure_logs
-    from worker.cli import exit_with
+    from worker.cli import DONE
     from worker.consumer import run_worker
 
     settings = read_settings()
     configure_logs()
     try:
-        code = run_worker(settings, only_bulk=only_bulk)
+        if not run_worker(settings, only_bulk=only_bulk):
+            os._exit(DONE)  # a thread is inside a long statement; its job is given back, its transaction rolls back
     except BadCron as e:
         raise BadSettings(f"SESSION_SEARCH_REINDEX_CRON is {settings.reindex_cron!r}; {e}") from None
-    exit_with(code)
 
 
 @click.command("worker")
