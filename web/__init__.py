@@ -8,28 +8,34 @@ from flask import Flask
 
 from shared.config import Settings, read_settings
 from web import access, admission, errors, headers, pages, routes, views
-from web.reading import MAX_BODY_BYTES
+from web.arriving import arriving
+from web.operations import OPERATIONS
+from web.reading import MAX_BODY_BYTES, drain
 from web.services import EXTENSION, Services
+from web.together import Together
 
 MAX_FORM_BYTES = 64 << 10
+OPERATION_NAMES = tuple(operation.name for operation in OPERATIONS)
 
 
-def create_app(settings: Settings | None = None) -> Flask:
+def create_app(settings: Settings | None = None, together: Together | None = None) -> Flask:
     """The WSGI application of one data folder; nothing is opened before the first request that needs it.
 
-    settings: read from SESSION_SEARCH_* variables when left out.
+    settings: read from SESSION_SEARCH_* variables when left out; together: what the server's other processes share, else its own.
     """
     settings = settings or read_settings()
     app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES + 1  # a chunked body is cut here without an error: one byte more tells
     app.config["MAX_FORM_MEMORY_SIZE"] = MAX_FORM_BYTES
     app.config["SEND_FILE_MAX_AGE_DEFAULT"] = 300
-    app.extensions[EXTENSION] = Services(settings)
-    errors.install(app)
+    app.extensions[EXTENSION] = Services(settings, together or Together(settings, OPERATION_NAMES))
+    errors.install(app, settings)
     access.install(app)
     admission.install(app, settings)
     headers.install(app)
+    app.after_request(drain)
     routes.install(app)
     views.install(app)
     pages.install(app)
+    app.wsgi_app = arriving(app.wsgi_app)  # type: ignore[method-assign, assignment]  # Flask's documented way to wrap an application
     return app

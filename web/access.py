@@ -1,10 +1,15 @@
-"""One log line a request, at its end: what kind of request, how it went, how long it took. Never what was asked."""
+"""One log line and one count a request, at its end: what kind of request, how it went, how long it took. Never what was asked.
+
+Every line that is logged while a request is answered carries the request's id, whoever logs it.
+"""
 
 import logging
 import secrets
 import time
 
-from flask import Flask, Response, g, request
+from flask import Flask, Response, g, has_app_context, request
+
+from web.services import services
 
 log = logging.getLogger("web.access")
 
@@ -17,6 +22,15 @@ def install(app: Flask) -> None:
     app.after_request(_end)
 
 
+class WithRequestId(logging.Filter):
+    """For a handler: adds the id of the request that is being answered."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if has_app_context() and "request_id" in g:
+            record.request_id = g.request_id
+        return True
+
+
 def _begin() -> None:
     g.began = time.perf_counter()
     g.request_id = secrets.token_hex(8)
@@ -24,6 +38,8 @@ def _begin() -> None:
 
 def _end(answer: Response) -> Response:
     answer.headers["X-Request-Id"] = g.request_id
+    together = services().together
+    together.figures.add(together.requests, _counted_as(), f"{answer.status_code // 100}xx")
     log.info(
         "request answered",
         extra={
@@ -35,3 +51,11 @@ def _end(answer: Response) -> Response:
         },
     )
     return answer
+
+
+def _counted_as() -> str:
+    """The operation's name, or what kind of other thing was asked for: as many words as there are operations, whatever people send."""
+    endpoint = request.endpoint
+    if endpoint in services().together.operations:
+        return str(endpoint)
+    return "static" if endpoint == "static" else "page" if endpoint else "unknown"

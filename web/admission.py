@@ -1,4 +1,4 @@
-"""Admits a request or refuses it, before any handler runs: host and origin first, then the credential.
+"""Admits a request or refuses it, before any verb runs: host and origin first, then the credential, then how often it asks.
 
 Closed by default: what is not named in `OPEN` needs a credential, paths that do not exist included.
 """
@@ -11,7 +11,7 @@ from werkzeug.exceptions import RequestURITooLarge
 from shared.config import Settings
 from shared.errors import Unauthorised
 from shared.tokens import Credential
-from web import signin
+from web import limiting, signin
 from web.auth import NEEDED, bearer_credential
 from web.errors import for_programs
 from web.gate import refuse_foreign
@@ -36,6 +36,7 @@ def install(app: Flask, settings: Settings) -> None:
         if credential is None:
             return _ask_for_one()
         g.credential = credential
+        limiting.spend(services(), credential)
         return None
 
 

@@ -144,6 +144,7 @@ class Agent(Answer, frozen=True, kw_only=True):
     pending: Count
     failed: Annotated[int, Meta(ge=0, description="parked: they need an operator")]
     index_bytes: Count
+    error: Annotated[str, Meta(description="why the database cannot be read; the counts are then 0")] | UnsetType = UNSET
 
 
 class Agents(Answer, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from msgspec import UnsetType
 from shared.errors import BadRequest, Forbidden, Unauthorised
 from shared.tokens import Credential, verify_token
 from shared.visibility import Caller
+from web import limiting
 from web.bodies import CallerName
 from web.services import Services
 
@@ -23,15 +24,17 @@ NEEDED = "Send Authorization: Bearer with a token that `session-search token` ma
 def bearer_credential(services: Services) -> Credential | None:
     """The credential of this request's Authorization header, or None without the header.
 
-    raises: Unauthorised for a header that is no bearer, and for a token that is unknown, expired or revoked.
+    raises: Unauthorised for a header that is no bearer, and for a token that is unknown, expired or revoked; TooManyRequests for one
+    wrong credential after the other.
     """
     header = request.headers.get("Authorization")
     if header is None:
         return None
     found = _BEARER.fullmatch(header.strip())
-    if found is None:
-        raise Unauthorised(NEEDED)
-    return verify_token(services.store, found[1], services.now_ms())
+    with limiting.guess(services, found[1] if found else header):
+        if found is None:
+            raise Unauthorised(NEEDED)
+        return verify_token(services.store, found[1], services.now_ms())
 
 
 def check_kind(credential: Credential, kinds: Container[str], acts: bool = False) -> None:

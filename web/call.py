@@ -1,4 +1,4 @@
-"""What a handler is given and what it gives back; handlers know nothing of Flask."""
+"""What a verb of the door is given and what it gives back; verbs know nothing of Flask."""
 
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar

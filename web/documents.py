@@ -21,7 +21,7 @@ def openapi(call: Call[Nothing]) -> Reply:
 def document() -> bytes:
     """The encoded document of this program's own table."""
     from web.openapi import build
-    from web.operations import OPERATIONS  # the table names this module's handler
+    from web.operations import OPERATIONS  # the table names this module's verb
 
     return msgspec.json.encode(build(OPERATIONS, program_version()))
 
@@ -72,9 +72,12 @@ def fields_of(struct: type[Any]) -> tuple[Field, ...]:
     """A struct's fields in words, in their order."""
     schema = msgspec.json.schema_components([struct], ref_template="{name}")[1][struct.__name__]
     required = set(schema.get("required", ()))
-    return tuple(
-        Field(name, describe(part), name in required, _about(part), _default(part)) for name, part in schema.get("properties", {}).items()
-    )
+    return tuple(_field(name, part, name in required) for name, part in schema.get("properties", {}).items())
+
+
+def _field(name: str, schema: Schema, required: bool) -> Field:
+    form, about = describe(schema), _about(schema)
+    return Field(name, form, required, "" if about == form else about, _default(schema))
 
 
 def _about(schema: Schema) -> str:

@@ -1,8 +1,8 @@
 """Which error is which HTTP status: one table, one form of answer, and never a traceback in it.
 
-400 is a request that is not of the documented form (not JSON, a field unknown, missing, or of the wrong type, size or shape); 422 is a
-well-formed one that asks for the impossible (a query with nothing to search for, an unknown scope, a session that spawned itself). A
-hidden session and a missing one are one error with one constant detail.
+400 is a request that does not fit the schema of its operation (not JSON, a field unknown, missing, or of another type or size); 422 is one
+that fits it and still cannot be done (a query with nothing to search for, an unknown scope, a cursor of another request, a session that
+spawned itself). A hidden session and a missing one are one error with one constant detail.
 """
 
 import logging
@@ -10,23 +10,27 @@ from dataclasses import dataclass
 
 import msgspec
 from flask import Flask, Response, g, render_template, request
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import ClientDisconnected, HTTPException
 
+from shared.config import Settings
 from shared.errors import (
     BadCursor,
+    BadForm,
     BadQuery,
     BadRequest,
     Conflict,
     Forbidden,
     NotFound,
     SessionSearchError,
+    StoreDamaged,
     StoreFull,
     StoreUnavailable,
+    TooManyRequests,
     Unauthorised,
-    Unprocessable,
     UnreadableEvent,
 )
 from shared.logs import where_raised
+from shared.suspects import note_suspect
 
 log = logging.getLogger("web.errors")
 
@@ -48,7 +52,7 @@ class Kind:
 
 
 _KINDS = (
-    Kind("bad-request", 400, "The request is not of the documented form"),
+    Kind("bad-request", 400, "The request does not fit the schema"),
     Kind("unauthorised", 401, "A credential is needed"),
     Kind("forbidden", 403, "This credential may not do that"),
     Kind("not-found", 404, "Not found"),
@@ -58,7 +62,8 @@ _KINDS = (
     Kind("address-too-long", 414, "The address is too long"),
     Kind("not-json", 415, "The body must be JSON"),
     Kind("wrong-host", 421, "This host is not served here"),
-    Kind("impossible", 422, "The request asks for the impossible"),
+    Kind("bad-value", 422, "A value cannot be used"),
+    Kind("too-many-requests", 429, "Too many requests"),
     Kind("headers-too-large", 431, "The headers are too large"),
     Kind("internal", 500, "Something went wrong here"),
     Kind("unavailable", 503, "The store cannot answer now"),
@@ -67,17 +72,18 @@ _KINDS = (
 KINDS = {kind.name: kind for kind in _KINDS}
 BY_STATUS = {kind.status: kind for kind in _KINDS}
 BAD_QUERY = Kind("bad-query", 422, "The query cannot be searched for")
-BAD_CURSOR = Kind("bad-cursor", 400, "The cursor is not one of this request's")
+BAD_CURSOR = Kind("bad-cursor", 422, "The cursor is not one of this request's")
 
 BY_ERROR: dict[type[SessionSearchError], Kind] = {
+    BadForm: KINDS["bad-request"],
     BadQuery: BAD_QUERY,
     BadCursor: BAD_CURSOR,
-    BadRequest: KINDS["bad-request"],
-    Unprocessable: KINDS["impossible"],
+    BadRequest: KINDS["bad-value"],
     Unauthorised: KINDS["unauthorised"],
     Forbidden: KINDS["forbidden"],
     NotFound: KINDS["not-found"],
     Conflict: KINDS["conflict"],
+    TooManyRequests: KINDS["too-many-requests"],
     StoreFull: KINDS["disk-full"],
     StoreUnavailable: KINDS["unavailable"],
     UnreadableEvent: KINDS["unavailable"],
@@ -107,6 +113,8 @@ def detail_of(kind: Kind, error: BaseException) -> str:
     """What a caller is told: the error's own words, except where these would vary with what is hidden."""
     if kind.status in CONSTANT_DETAILS:
         return CONSTANT_DETAILS[kind.status]
+    if isinstance(error, ClientDisconnected):
+        return "The body did not arrive whole, or is not framed as HTTP has it."
     if isinstance(error, HTTPException):
         return error.description or kind.title
     return str(error) or kind.title
@@ -137,14 +145,22 @@ def answer_for(error: Exception) -> Response:
         extra = {"request_id": g.get("request_id"), "error": str(error), "path": getattr(error, "path", None)}
         log.warning("store unavailable", extra=extra)
     answer = problem(kind, detail_of(kind, error), getattr(error, "field", None))
+    if isinstance(error, TooManyRequests):
+        answer.headers["Retry-After"] = str(error.retry_after_s)
     if kind.status == 405 and isinstance(error, HTTPException):
         answer.headers.extend((name, value) for name, value in error.get_headers() if name == "Allow")
     return answer
 
 
-def install(app: Flask) -> None:
-    """Every error of this application becomes an answer of `answer_for`."""
-    app.register_error_handler(Exception, answer_for)
+def install(app: Flask, settings: Settings) -> None:
+    """Every error of this application becomes an answer of `answer_for`; a damaged database is remembered for /readyz."""
+
+    def answered(error: Exception) -> Response:
+        if isinstance(error, StoreDamaged) and error.path:
+            note_suspect(settings, error.path)
+        return answer_for(error)
+
+    app.register_error_handler(Exception, answered)
 
 
 def _with_headers(answer: Response) -> Response:

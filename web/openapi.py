@@ -14,10 +14,10 @@ KINDS = ("platform", "agent", "operator")
 _PROBLEM = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 _ABOUT = """Exact full-text search over agents' own past sessions.
 
-Every error is `application/problem+json` with a stable `type`. 400 is a request that is not of the form described here (not
-JSON, a field unknown, missing, or of the wrong type, size or shape); 422 is a well-formed one that asks for the impossible (a query
-with nothing to search for, an unknown scope, a session that spawned itself). What a caller may not see and what does not exist
-get one and the same answer."""
+Every error is `application/problem+json` with a stable `type`. 400 is a request that does not fit the schema here (not JSON, a
+field unknown, missing, or of another type or size); 422 is one that fits it and still cannot be done (a query with nothing to search for,
+a cursor of another request, a session that spawned itself; an unknown scope is one, too). What a caller may not see and what does not
+exist get one and the same answer."""
 
 
 def build(operations: Iterable[Any], version: str) -> dict[str, Any]:
@@ -68,11 +68,20 @@ def _failures(operation: Any, method: str) -> dict[str, Any]:
     """The errors that an operation may answer, by status."""
     statuses = {400, 421, 500}
     if operation.kinds:
-        statuses |= {401, 403, 503}
+        statuses |= {401, 429, 503}
+    if operation.kinds and operation.kinds != set(KINDS):
+        statuses.add(403)
     if method == "POST":
         statuses |= {403, 413, 415}
+    elif operation.body.__struct_fields__:
+        statuses.add(414)
+    if operation.body.__struct_fields__:
+        statuses.add(422)
     statuses |= set(operation.errors)
-    failures = {str(status): {"description": BY_STATUS[status].title, "content": _PROBLEM} for status in sorted(statuses)}
+    failures: dict[str, Any] = {str(status): {"description": BY_STATUS[status].title, "content": _PROBLEM} for status in sorted(statuses)}
+    for status in statuses & {429, 503}:
+        about = "seconds until it is worth asking again"
+        failures[str(status)]["headers"] = {"Retry-After": {"description": about, "schema": {"type": "integer"}}}
     if operation.name == "readyz":
         failures["503"] = {"description": "Not ready", "content": {"application/json": {"schema": _ref(operation.answer)}, **_PROBLEM}}
     return failures

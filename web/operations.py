@@ -19,7 +19,7 @@ ANYBODY = frozenset({"platform", "agent", "operator"})
 NOBODY: frozenset[str] = frozenset()  # no credential needed
 
 
-Handler = Callable[[Call[Any]], Reply]
+Verb = Callable[[Call[Any]], Reply]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class Operation:
     name: str
     path: str  # as OpenAPI writes it: /v1/ops/jobs/{id}
     summary: str
-    handler: Handler
+    verb: Verb
     group: str
     kinds: frozenset[str]
     methods: tuple[str, ...] = ("GET",)
@@ -56,8 +56,8 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Make a session, or change what is named",
         body=bodies.PutSession,
         answer=answers.Session,
-        handler=sessions.put,
-        errors=(409, 422, 507),
+        verb=sessions.put,
+        errors=(409, 507),
     ),
     _write(
         name="append",
@@ -65,7 +65,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Store and index events, all or none",
         body=bodies.AppendEvents,
         answer=answers.Appended,
-        handler=sessions.append,
+        verb=sessions.append,
         errors=(409, 507),
         idempotent=True,
     ),
@@ -75,7 +75,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Move the leaf to an event, or to none",
         body=bodies.RewindSession,
         answer=answers.Rewound,
-        handler=sessions.rewind,
+        verb=sessions.rewind,
         errors=(404, 507),
     ),
     _write(
@@ -84,7 +84,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Begin a new transcript under the key",
         body=bodies.ResetSession,
         answer=answers.Reset,
-        handler=sessions.reset,
+        verb=sessions.reset,
         errors=(404, 409, 507),
     ),
     _write(
@@ -93,7 +93,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Delete a session, its events and its index rows",
         body=bodies.DeleteSession,
         answer=answers.Deleted,
-        handler=sessions.delete,
+        verb=sessions.delete,
         errors=(404, 507),
     ),
     _read(
@@ -102,8 +102,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Find messages on the active branches that the caller sees",
         body=bodies.SearchSessions,
         answer=answers.Found,
-        handler=search.search,
-        errors=(422,),
+        verb=search.search,
         retry_after=True,
     ),
     _read(
@@ -112,7 +111,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Read one session's messages, page by page or around one",
         body=bodies.ReadHistory,
         answer=answers.Page,
-        handler=history.history,
+        verb=history.history,
         errors=(404,),
     ),
     _read(
@@ -121,18 +120,17 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="List the sessions that the caller sees",
         body=bodies.ListSessions,
         answer=answers.Sessions,
-        handler=listing.listing,
-        errors=(422,),
+        verb=listing.listing,
     ),
-    _look(name="opsAgents", path="/v1/ops/agents", summary="How much of every agent is indexed", answer=answers.Agents, handler=ops.agents),
-    _look(name="opsQueue", path="/v1/ops/queue", summary="Depth, waits and workers", answer=answers.QueueState, handler=ops.queue),
-    _look(name="opsJobs", path="/v1/ops/jobs", summary="Find jobs", body=bodies.ListJobs, answer=answers.Jobs, handler=ops.jobs),
+    _look(name="opsAgents", path="/v1/ops/agents", summary="How much of every agent is indexed", answer=answers.Agents, verb=ops.agents),
+    _look(name="opsQueue", path="/v1/ops/queue", summary="Depth, waits and workers", answer=answers.QueueState, verb=ops.queue),
+    _look(name="opsJobs", path="/v1/ops/jobs", summary="Find jobs", body=bodies.ListJobs, answer=answers.Jobs, verb=ops.jobs),
     _look(
         name="opsJob",
         path="/v1/ops/jobs/{id}",
         summary="One job and what happened to it",
         answer=answers.JobDetail,
-        handler=ops.job,
+        verb=ops.job,
         errors=(404,),
     ),
     _look(
@@ -140,7 +138,7 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/v1/ops/batches/{id}",
         summary="How far a bulk run is",
         answer=answers.Batch,
-        handler=ops.batch_progress,
+        verb=ops.batch_progress,
         errors=(404,),
     ),
     _act(
@@ -149,7 +147,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Reconcile a session, an agent or everything",
         body=bodies.Reindex,
         answer=answers.Ordered,
-        handler=ops.reindex,
+        verb=ops.reindex,
         status=202,
         errors=(404,),
     ),
@@ -158,7 +156,7 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/v1/ops/jobs/{id}/retry",
         summary="Queue an ended job again",
         answer=answers.JobDetail,
-        handler=ops.retry,
+        verb=ops.retry,
         errors=(404, 409),
     ),
     _act(
@@ -166,7 +164,7 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/v1/ops/jobs/{id}/cancel",
         summary="Cancel a job",
         answer=answers.JobDetail,
-        handler=ops.cancel,
+        verb=ops.cancel,
         errors=(404, 409),
     ),
     _act(
@@ -175,7 +173,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Queue again what the filter selects",
         body=bodies.JobFilter,
         answer=answers.Changed,
-        handler=ops.retry_selected,
+        verb=ops.retry_selected,
     ),
     _act(
         name="opsJobsCancel",
@@ -183,12 +181,12 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Cancel what the filter selects",
         body=bodies.JobFilter,
         answer=answers.Changed,
-        handler=ops.cancel_selected,
+        verb=ops.cancel_selected,
     ),
-    _act(name="opsQueuePause", path="/v1/ops/queue/pause", summary="Hand out no more work", answer=answers.Paused, handler=ops.pause),
-    _act(name="opsQueueResume", path="/v1/ops/queue/resume", summary="Hand out work again", answer=answers.Paused, handler=ops.resume),
-    _watch(name="healthz", path="/healthz", summary="The process is alive", answer=answers.Health, handler=health.alive, kinds=NOBODY),
-    _watch(name="readyz", path="/readyz", summary="Databases open and work gets done", answer=answers.Ready, handler=health.ready),
-    _watch(name="metrics", path="/metrics", summary="Figures for Prometheus", handler=metrics.metrics, kinds=MACHINES, media=metrics.MEDIA),
-    _watch(name="openapi", path="/openapi.json", summary="This description", handler=documents.openapi),
+    _act(name="opsQueuePause", path="/v1/ops/queue/pause", summary="Hand out no more work", answer=answers.Paused, verb=ops.pause),
+    _act(name="opsQueueResume", path="/v1/ops/queue/resume", summary="Hand out work again", answer=answers.Paused, verb=ops.resume),
+    _watch(name="healthz", path="/healthz", summary="The process is alive", answer=answers.Health, verb=health.alive, kinds=NOBODY),
+    _watch(name="readyz", path="/readyz", summary="Databases open and work gets done", answer=answers.Ready, verb=health.ready),
+    _watch(name="metrics", path="/metrics", summary="Figures for Prometheus", verb=metrics.metrics, kinds=MACHINES, media=metrics.MEDIA),
+    _watch(name="openapi", path="/openapi.json", summary="This description", verb=documents.openapi),
 )

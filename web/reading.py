@@ -7,15 +7,16 @@ fields as query parameters, the caller as `callerAgent`, `callerSession` and `sa
 import functools
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 from urllib.parse import parse_qsl
 
 import msgspec
-from flask import request
-from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
+from flask import Response, request
+from werkzeug.exceptions import ClientDisconnected, HTTPException, RequestEntityTooLarge, UnsupportedMediaType
 
 from shared import jsontext
-from shared.errors import BadQuery, BadRequest, Unprocessable
+from shared.errors import BadForm, BadQuery, BadRequest, Unprocessable
 from web.bodies import MAX_ID_BYTES, MAX_KEY_BYTES, Body
 from web.wording import Schema, describe
 
@@ -37,13 +38,15 @@ _BYTE_LIMITS = {
 def read_body(shape: type[B]) -> B:
     """The JSON body of this request as `shape`; an absent body is an empty object where no field is required.
 
-    raises: UnsupportedMediaType, RequestEntityTooLarge, BadRequest naming the field and what it must be.
+    raises: UnsupportedMediaType, RequestEntityTooLarge, BadForm naming the field and what it must be.
     """
     if request.query_string:
-        raise BadRequest("this path takes no query parameters; its fields go into the body")
+        raise BadForm("this path takes no query parameters; its fields go into the body")
     data = request.get_data(cache=False)
     if len(data) > MAX_BODY_BYTES:
         raise RequestEntityTooLarge
+    if len(data) < (request.content_length or 0):
+        raise ClientDisconnected
     if not data and not request.content_type:
         return convert({}, shape)
     if request.mimetype != "application/json" or request.mimetype_params.get("charset", "utf-8").lower() not in ("utf-8", "utf8"):
@@ -53,7 +56,16 @@ def read_body(shape: type[B]) -> B:
     try:
         return convert(jsontext.loads(data), shape)
     except jsontext.BadJson as e:
-        raise BadRequest(f"the body is no JSON that can be read: {e}") from None
+        raise BadForm(f"the body is no JSON that can be read: {e}") from None
+
+
+def drain(answer: Response) -> Response:
+    """What is left of the body is read and dropped: the server would close the connection instead, and lose the next request on it."""
+    if answer.status_code >= 400 and (request.content_length or "Transfer-Encoding" in request.headers):
+        with suppress(HTTPException):  # too long to be read, or the client is gone
+            while request.stream.read(65536):
+                pass
+    return answer
 
 
 def read_query(shape: type[B], pairs: Iterable[tuple[str, str]] | None = None) -> B:
@@ -62,12 +74,15 @@ def read_query(shape: type[B], pairs: Iterable[tuple[str, str]] | None = None) -
     parameters = parameters_of(shape)
     for name, text in query_pairs() if pairs is None else pairs:
         if name not in parameters:
-            raise BadRequest(f"unknown query parameter {_quoted(name)}{_known({'properties': parameters})}", _short(name))
+            raise BadForm(f"unknown query parameter {_quoted(name)}{_known({'properties': parameters})}", _short(name))
         if name in given:
-            raise BadRequest(f"query parameter {name} is given more than once", name)
+            raise BadForm(f"query parameter {name} is given more than once", name)
         given[name] = _value(name, text, parameters[name])
     if caller := {field: given.pop(name) for name, field in CALLER_PARAMETERS.items() if name in given}:
         given["caller"] = caller
+        for name in ("callerAgent", "callerSession"):
+            if CALLER_PARAMETERS[name] not in caller:
+                raise BadRequest(f"{name} is missing: callerAgent and callerSession name the caller together", name)
     return convert(given, shape, in_query=True)
 
 
@@ -82,9 +97,9 @@ def query_pairs() -> list[tuple[str, str]]:
             max_num_fields=MAX_PARAMETERS,
         )
     except UnicodeDecodeError:
-        raise BadRequest("the query string is not percent-encoded UTF-8") from None
+        raise BadForm("the query string is not percent-encoded UTF-8") from None
     except ValueError:
-        raise BadRequest(f"the query string has more than {MAX_PARAMETERS} parameters") from None
+        raise BadForm(f"the query string has more than {MAX_PARAMETERS} parameters") from None
 
 
 @functools.cache
@@ -100,14 +115,23 @@ def parameters_of(shape: type[Body]) -> dict[str, Schema]:
 def convert(value: Any, shape: type[B], in_query: bool = False) -> B:
     """A decoded value as `shape`.
 
-    raises: BadRequest naming the field; BadQuery and Unprocessable for a query out of its limits and an unknown scope.
+    raises: BadForm naming the field; BadQuery and Unprocessable for a query out of its limits and an unknown scope.
     """
     try:
-        made = msgspec.convert(value, shape)
+        made = msgspec.convert(_whole(value, shape), shape)
     except msgspec.ValidationError as e:
         raise _refusal(str(e), shape, in_query) from None
     _check_bytes(made)
     return made
+
+
+def _whole(value: Any, shape: type[Body]) -> Any:
+    """The value with 10.0 as 10 where a whole number belongs: to JSON they are one number."""
+    if not isinstance(value, dict):
+        return value
+    floats = [name for name, part in value.items() if isinstance(part, float) and part.is_integer()]
+    whole = [name for name in floats if "integer" in _types(schema_of(shape)["properties"].get(name, {}))]
+    return {**value, **{name: int(value[name]) for name in whole}} if whole else value
 
 
 @functools.cache
@@ -129,23 +153,21 @@ def _refusal(message: str, shape: type[Body], in_query: bool) -> BadRequest:
     """A validation message of msgspec in this program's words."""
     if found := _MISSING.fullmatch(message):
         path = _named(_join(found[2], found[1]), in_query)
-        return BadRequest(f"{path} is missing", path)
+        return BadForm(f"{path} is missing", path)
     if found := _UNKNOWN.fullmatch(message):
-        return BadRequest(
-            f"unknown field {_quoted(_join(found[2], found[1]))}{_known(_schema_at(shape, found[2] or ''))}", _short(found[1])
-        )
+        return BadForm(f"unknown field {_quoted(_join(found[2], found[1]))}{_known(_schema_at(shape, found[2] or ''))}", _short(found[1]))
     if found := _AT.fullmatch(message):
         path = _named(found[2], in_query)
         detail = f"{path} must be {describe(_schema_at(shape, found[2]))}"
-        return BadRequest(detail, path) if ", got `" in found[1] else _out_of_limits(detail, path)
-    return BadRequest("the body must be a JSON object")
+        return BadForm(detail, path) if ", got `" in found[1] else _out_of_limits(detail, path)
+    return BadForm("the body must be a JSON object")
 
 
 def _out_of_limits(detail: str, path: str) -> BadRequest:
     """A value of the right type and outside its limits: what the contract makes a 422 is one."""
     if path == "query":
         return BadQuery(detail)
-    return Unprocessable(detail, path) if path == "scope" else BadRequest(detail, path)
+    return Unprocessable(detail, path) if path == "scope" else BadForm(detail, path)
 
 
 def _schema_at(shape: type[Body], path: str) -> Schema:
@@ -160,12 +182,16 @@ def _schema_at(shape: type[Body], path: str) -> Schema:
 
 def _value(name: str, text: str, schema: Schema) -> Any:
     """A parameter's text as the JSON value that its field takes; what does not fit stays text and is refused with its field."""
-    types = {part.get("type") for part in schema.get("anyOf", [schema])}
+    types = _types(schema)
     if "integer" in types and re.fullmatch(r"-?\d{1,18}", text, re.ASCII):
         return int(text)
     if "boolean" in types and text in ("true", "false"):
         return text == "true"
     return text
+
+
+def _types(schema: Schema) -> set[str]:
+    return {part.get("type", "object") for part in schema.get("anyOf", [schema])}
 
 
 def _check_bytes(made: Body) -> None:

@@ -1,4 +1,4 @@
-"""The table of operations as routes: admit, check the credential's kind, read the fields, call the handler, answer in JSON."""
+"""The table of operations as routes: admit, check the credential's kind, read the fields, call the verb, answer in JSON."""
 
 import re
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import msgspec
 from flask import Flask, Response, g, request
 from werkzeug.routing import BaseConverter
 
-from shared.errors import BadRequest, Unauthorised
+from shared.errors import BadForm, Unauthorised
 from shared.tokens import Credential
 from web.auth import NEEDED, check_kind
 from web.call import Call, Reply
@@ -47,25 +47,25 @@ def _view(operation: Operation) -> Callable[..., Response]:
             check_kind(credential, operation.kinds, operation.acts)
         read: Callable[..., Any] = read_body if request.method == "POST" else read_query
         here = services()
-        reply = operation.handler(Call(here, credential, read(operation.body), here.now_ms(), path, _idempotency_key(operation)))
+        reply = operation.verb(Call(here, credential, read(operation.body), here.now_ms(), path, _idempotency_key(operation)))
         return answered(reply, operation.media)
 
     return view
 
 
 def answered(reply: Reply, media: str = "application/json") -> Response:
-    """A handler's reply as the answer on the wire."""
+    """A verb's reply as the answer on the wire."""
     data = reply.body if isinstance(reply.body, bytes) else msgspec.json.encode(reply.body)
     return Response(data, reply.status, reply.headers, content_type=media)
 
 
 def _idempotency_key(operation: Operation) -> str | None:
-    """The Idempotency-Key of a request; raises BadRequest for one that is empty, too long or not printable ASCII."""
+    """The Idempotency-Key of a request; raises BadForm for one that is empty, too long or not printable ASCII."""
     keys = request.headers.getlist("Idempotency-Key") if operation.idempotent else []
     if not keys:
         return None
     if len(keys) > 1:
-        raise BadRequest("Idempotency-Key is given more than once", "Idempotency-Key")
+        raise BadForm("Idempotency-Key is given more than once", "Idempotency-Key")
     if not re.fullmatch(rf"[\x21-\x7e]{{1,{MAX_IDEMPOTENCY_KEY_BYTES}}}", keys[0]):
-        raise BadRequest(f"Idempotency-Key must have 1 to {MAX_IDEMPOTENCY_KEY_BYTES} bytes of printable ASCII", "Idempotency-Key")
+        raise BadForm(f"Idempotency-Key must have 1 to {MAX_IDEMPOTENCY_KEY_BYTES} bytes of printable ASCII", "Idempotency-Key")
     return keys[0]

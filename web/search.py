@@ -4,6 +4,7 @@ from shared.search import SearchRequest, search_sessions
 from web.auth import caller_of
 from web.bodies import SearchSessions
 from web.call import Call, Reply, given
+from web.figures import INCOMPLETE, REDACTIONS, SEARCHES
 from web.times import milliseconds
 
 
@@ -16,7 +17,12 @@ def search(call: Call[SearchSessions]) -> Reply:
         before_ms=milliseconds("before", body.before),
         **given(body, "session_key", "role", "match", "order", "group", "scope", "limit", "cursor"),
     )
-    answer = search_sessions(call.store, caller_of(call.credential, body.caller), asked, call.now_ms)
+    caller, figures = caller_of(call.credential, body.caller), call.services.together.figures
+    with figures.timed(SEARCHES) as timing:
+        answer = search_sessions(call.store, caller, asked, call.now_ms)
+        timing.outcome = "found" if answer.body["results"] else "nothing"
+    figures.add(REDACTIONS, "search", amount=sum(hit["redacted"] for hit in answer.body["results"]))
+    figures.add(INCOMPLETE, amount=int(answer.body["indexing"]))
     if answer.owed:
         call.queue.enqueue_reconcile(answer.owed, call.now_ms)
     for agent_id in answer.drain:

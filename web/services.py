@@ -7,18 +7,22 @@ from typing import cast
 
 from flask import current_app
 
+from shared.census import Census
 from shared.config import Settings
 from shared.queue import Queue
 from shared.store import Store, open_store
+from web.together import Together
 
 EXTENSION = "session_search"
 
 
 class Services:
-    """What handlers work with; safe to share between threads, and opened again in a child process."""
+    """What the verbs work with; safe to share between threads, and opened again in a child process."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, together: Together) -> None:
         self.settings = settings
+        self.together = together
+        self.census = Census()
         self._lock = threading.Lock()
         self._pid = 0
         self._store: Store | None = None

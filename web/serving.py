@@ -8,6 +8,7 @@ import logging
 import socket
 from typing import Any
 
+from flask import Flask
 from gunicorn import util  # type: ignore[import-untyped]
 from gunicorn.glogging import Logger  # type: ignore[import-untyped]
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException  # type: ignore[import-untyped]
@@ -15,9 +16,13 @@ from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped
 
 from shared.config import read_settings
 from shared.logs import configure_logs
+from web import OPERATION_NAMES, create_app
+from web.access import WithRequestId
+from web.together import Together
 
 log = logging.getLogger("web.serving")
 _settings = read_settings()
+_together = Together(_settings, OPERATION_NAMES)  # before the fork, so that all processes share it
 
 
 class CleanWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn is not typed
@@ -59,9 +64,31 @@ class OurLogger(Logger):  # type: ignore[misc]  # gunicorn is not typed
 def on_starting(server: Any) -> None:
     """Logs are set up before the first line."""
     configure_logs()
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(WithRequestId())
 
 
-wsgi_app = "web:create_app()"
+def pre_fork(server: Any, worker: Any) -> None:
+    """The process about to begin has a seat of its own to count in."""
+    worker.seat = _together.take_seat()
+
+
+def post_fork(server: Any, worker: Any) -> None:
+    """The process that begins counts there."""
+    _together.figures.sit(worker.seat)
+
+
+def child_exit(server: Any, worker: Any) -> None:
+    """A process has ended, in whatever way; its seat, with what it counted, is the next one's."""
+    _together.leave_seat(worker.seat)
+
+
+def application() -> Flask:
+    """The application of one process."""
+    return create_app(_settings, _together)
+
+
+wsgi_app = "web.serving:application()"
 bind = f"{_settings.host}:{_settings.port}" if ":" not in _settings.host else f"[{_settings.host}]:{_settings.port}"
 workers = _settings.web_processes
 threads = _settings.web_threads

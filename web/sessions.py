@@ -6,6 +6,7 @@ from shared.appending import append_events
 from shared.sessions import delete_session, put_session, reset_session, rewind_session
 from web.bodies import AppendEvents, DeleteSession, PutSession, ResetSession, RewindSession
 from web.call import Call, Reply
+from web.figures import APPENDED, APPENDS
 
 _CHANGES = {"session_id": "sessionId", "spawned_by": "spawnedBy", "title": "title", "kind": "kind", "incognito": "incognito"}
 
@@ -19,8 +20,12 @@ def put(call: Call[PutSession]) -> Reply:
 
 def append(call: Call[AppendEvents]) -> Reply:
     """The events are stored and searchable, or none of them is."""
-    body = call.body
-    return Reply(append_events(call.store, body.agent_id, body.session_key, body.events, call.now_ms, call.idempotency_key))
+    body, figures = call.body, call.services.together.figures
+    with figures.timed(APPENDS) as timing:
+        stored = append_events(call.store, body.agent_id, body.session_key, body.events, call.now_ms, call.idempotency_key)
+        timing.outcome = "stored"
+    figures.add(APPENDED, amount=stored["appended"])
+    return Reply(stored)
 
 
 def rewind(call: Call[RewindSession]) -> Reply:

@@ -14,6 +14,7 @@ from flask import Flask, Response, g, render_template, request
 
 from shared.errors import Forbidden, Unauthorised
 from shared.tokens import Credential, credential_by_id, verify_token
+from web import limiting
 from web.services import Services, services
 
 COOKIE = "session_search_sign_in"
@@ -31,9 +32,10 @@ def login() -> Response:
     """The form; and after it, a cookie and the way on."""
     if request.method != "POST":
         return _form(request.args.get("next", ""))
-    here = services()
+    here, text = services(), request.form.get("token", "").strip()
     try:
-        credential = verify_token(here.store, request.form.get("token", "").strip(), here.now_ms())
+        with limiting.guess(here, text):
+            credential = verify_token(here.store, text, here.now_ms())
     except Unauthorised:
         return _form(request.form.get("next", ""), "That token is not known, or it has expired or was revoked.", 401)
     answer = Response(status=303, headers={"Location": _way_on(request.form.get("next", ""), credential)})

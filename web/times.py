@@ -6,7 +6,7 @@ from shared.errors import BadRequest
 
 
 def milliseconds(field: str, value: int | str | None) -> int | None:
-    """A time as a request gave it, in milliseconds; without a zone it is UTC.
+    """A time as a request gave it, in milliseconds; without a zone it is UTC, and what was before 1970 is 1970.
 
     raises: BadRequest naming the field for what is no time.
     """
@@ -16,9 +16,6 @@ def milliseconds(field: str, value: int | str | None) -> int | None:
         moment = datetime.fromisoformat(value)
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
-        ms = int(moment.timestamp() * 1000)
+        return max(0, int(moment.timestamp() * 1000))
     except (ValueError, OverflowError):
-        ms = -1
-    if ms < 0:
-        raise BadRequest(f"{field} must be milliseconds since 1970, or ISO 8601 such as 2026-11-30T10:15:00Z", field)
-    return ms
+        raise BadRequest(f"{field} must be milliseconds since 1970, or ISO 8601 such as 2026-11-30T10:15:00Z", field) from None

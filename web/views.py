@@ -1,19 +1,23 @@
 """What templates are given besides their data: the credential, the form token, and how times, sizes and matches are written."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from flask import Flask, g
 
+from shared.errors import BadRequest
 from web import signin
+from web.times import milliseconds
 
 
 def install(app: Flask) -> None:
     """Every template has them."""
     app.jinja_env.trim_blocks = True
     app.jinja_env.lstrip_blocks = True
-    app.jinja_env.filters.update(minute=minute, size=size, span=span, marked=marked)
+    app.jinja_env.filters.update(minute=minute, second=second, size=size, span=span, marked=marked, field_time=field_time)
     app.context_processor(_common)
 
 
@@ -38,6 +42,11 @@ def minute(iso: str | None) -> str:
     return f"{iso[:10]} {iso[11:16]}" if iso else "–"
 
 
+def second(iso: str | None) -> str:
+    """The same to the second."""
+    return f"{iso[:10]} {iso[11:19]}" if iso else "–"
+
+
 def span(ms: float | None) -> str:
     """A duration in the unit that suits it: 80 ms, 4.2 s, 3 min, 2 h, 5 d."""
     if ms is None:
@@ -53,7 +62,8 @@ def since(iso: str | None, now_ms: int) -> str:
     """How long ago a time was."""
     if not iso:
         return "never"
-    return span(max(0, now_ms - datetime.fromisoformat(iso).replace(tzinfo=UTC).timestamp() * 1000)) + " ago"
+    passed_ms = now_ms - datetime.fromisoformat(iso).replace(tzinfo=UTC).timestamp() * 1000
+    return "now" if passed_ms < 1000 else span(passed_ms) + " ago"
 
 
 def size(count: int) -> str:
@@ -65,3 +75,23 @@ def size(count: int) -> str:
             break
         value, unit = value / 1024, larger
     return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"
+
+
+def time_ms(iso: str | None) -> int | None:
+    """A time of an answer, in milliseconds since 1970."""
+    return None if iso is None else round(datetime.fromisoformat(iso).replace(tzinfo=UTC).timestamp() * 1000)
+
+
+def local(ms: int, zone: str) -> str:
+    """A time as the clocks of a zone show it: 2026-11-30 10:15."""
+    return datetime.fromtimestamp(ms / 1000, ZoneInfo(zone)).strftime("%Y-%m-%d %H:%M")
+
+
+def field_time(value: str | None) -> str:
+    """A time of the address as a field for times takes it; what is no time leaves the field empty."""
+    if not value:
+        return ""
+    with suppress(BadRequest, ValueError, OverflowError):
+        ms = milliseconds("time", int(value) if value.isascii() and value.isdigit() else value)
+        return datetime.fromtimestamp((ms or 0) / 1000, UTC).strftime("%Y-%m-%dT%H:%M")
+    return ""

@@ -34,14 +34,21 @@ class Visitor:
         return self.ask("POST", path, **({} if body is None else {"json": body}), **named)
 
 
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings(data=tmp_path / "data", hosts=frozenset({"search.example"}))
+def settings_for(folder: Path) -> Settings:
+    return Settings(data=folder / "data", hosts=frozenset({"search.example"}), synchronous="NORMAL")
 
 
 @pytest.fixture
-def app(settings: Settings) -> Iterator[Flask]:
-    app = create_app(settings)
+def app(tmp_path: Path) -> Iterator[Flask]:
+    app = create_app(settings_for(tmp_path))
+    yield app
+    services_of(app).close()
+
+
+@pytest.fixture(scope="module")
+def refusing_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flask]:
+    """One application for a whole module of requests that store nothing."""
+    app = create_app(settings_for(tmp_path_factory.mktemp("refusing")))
     yield app
     services_of(app).close()
 

@@ -5,9 +5,11 @@ import json
 import logging
 
 import pytest
+from flask import Flask
 
 from shared.logs import JsonLines
-from tests.web.conftest import ADA, Visitor
+from tests.web.conftest import ADA, Visitor, message, say, services_of
+from web.access import WithRequestId
 
 
 @pytest.fixture
@@ -15,6 +17,7 @@ def lines():
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonLines())
+    handler.addFilter(WithRequestId())
     root, before = logging.getLogger(), logging.getLogger().level
     root.addHandler(handler)
     root.setLevel(logging.INFO)
@@ -63,3 +66,62 @@ def test_a_method_of_ones_own_making_is_logged_as_other(platform: Visitor, lines
 
 def test_two_answers_have_two_ids(nobody: Visitor):
     assert nobody.get("/healthz").headers["X-Request-Id"] != nobody.get("/healthz").headers["X-Request-Id"]
+
+
+def test_what_the_kernel_logs_while_it_answers_carries_the_requests_id(app: Flask, platform: Visitor, lines):
+    say(platform, message("a", "alpha"), message("b", "beta"))
+    platform.post("/v1/sessions/rewind", {**ADA, "toEventId": "a"})
+    (services_of(app).settings.data / "queue.sqlite").mkdir()
+
+    answer = platform.post("/v1/sessions/search", {"query": "alpha", "caller": ADA})
+
+    (found,) = [json.loads(line) for line in lines() if "queue not reached" in line]
+    assert answer.status_code == 200
+    assert found["request_id"] == answer.headers["X-Request-Id"]
+
+
+def test_a_line_logged_outside_of_a_request_has_no_request_id(lines):
+    logging.getLogger("elsewhere").warning("nobody asked")
+
+    assert "request_id" not in json.loads(lines()[-1])
+
+
+FORGED = 'x", "level": "critical", "message": "fake entry'
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"X-Request-Id": FORGED},
+        {"User-Agent": FORGED},
+        {"Referer": FORGED},
+        {"X-Forwarded-For": FORGED},
+        {"Forwarded": FORGED},
+        {"Cookie": f"session_search_sign_in={FORGED}"},
+        {"Host": FORGED},
+        {"Origin": FORGED},
+        {"Authorization": FORGED},
+        {"Authorization": f"Bearer {FORGED}"},
+        {"Content-Type": FORGED},
+        {"Accept": FORGED},
+        {"Traceparent": FORGED},
+        {"Transfer-Encoding": FORGED},
+        {"X-HTTP-Method-Override": FORGED},
+    ],
+    ids=lambda headers: next(iter(headers)),
+)
+def test_no_header_reaches_the_log(platform: Visitor, lines, headers: dict[str, str]):
+    answers = [platform.ask("POST", path, headers=headers) for path in ("/v1/sessions/list", "/login", "/nowhere")]
+
+    found = [json.loads(line) for line in lines()]
+    assert [one["request_id"] for one in found if one["message"] == "request answered"] == [one.headers["X-Request-Id"] for one in answers]
+    assert all(answer.status_code < 500 for answer in answers)
+    assert not any("fake entry" in line for line in lines())
+
+
+@pytest.mark.parametrize("address", ["fake entry\n{}", "\u2028fake entry", "fake\x00 entry"])
+def test_a_peers_address_reaches_no_log(platform: Visitor, lines, address: str):
+    answer = platform.ask("GET", "/openapi.json", headers={"Authorization": "Bearer x"}, environ_overrides={"REMOTE_ADDR": address})
+
+    assert answer.status_code == 401
+    assert not any("fake" in line for line in lines())

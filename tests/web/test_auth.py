@@ -9,6 +9,12 @@ from shared.tokens import revoke_token, verify_token
 from tests.web.conftest import ADA, Visitor, services_of, visitor
 from web.operations import OPERATIONS, Operation
 
+
+@pytest.fixture(scope="module")
+def app(refusing_app: Flask) -> Flask:
+    return refusing_app
+
+
 OPEN = {"/healthz"}
 
 
@@ -110,9 +116,9 @@ def test_an_expired_token_is_refused(app: Flask):
 def test_an_agents_token_is_sealed_to_its_caller(ada: Visitor):
     answer = ada.post("/v1/sessions/list", {"caller": ADA})
 
-    assert answer.status_code == 400
+    assert answer.status_code == 422
     assert answer.get_json()["field"] == "caller"
-    assert ada.get("/v1/sessions/list", callerAgent="ada", callerSession="agent:ada:main").status_code == 400
+    assert ada.get("/v1/sessions/list", callerAgent="ada", callerSession="agent:ada:main").status_code == 422
     assert ada.get("/v1/sessions/list").status_code == 200
 
 
@@ -122,11 +128,13 @@ def test_a_platform_has_to_name_a_caller(platform: Visitor, path: str):
 
     answer = platform.post(path, fields)
 
-    assert answer.status_code == 400
+    assert answer.status_code == 422
     assert answer.get_json()["field"] == "caller"
 
 
-@pytest.mark.parametrize(("operation", "method"), [pair for pair in EVERY if pair[0].acts], ids=[n for n, p in zip(NAMES, EVERY, strict=True) if p[0].acts])
+@pytest.mark.parametrize(
+    ("operation", "method"), [pair for pair in EVERY if pair[0].acts], ids=[n for n, p in zip(NAMES, EVERY, strict=True) if p[0].acts]
+)
 def test_a_read_only_operator_looks_and_does_not_act(app: Flask, operation: Operation, method: str):
     who = visitor(app, "operator", read_only=True)
 

@@ -5,8 +5,15 @@ import json
 from typing import Any
 
 import pytest
+from flask import Flask
 
 from tests.web.conftest import ADA, Visitor
+
+
+@pytest.fixture(scope="module")
+def app(refusing_app: Flask) -> Flask:
+    return refusing_app
+
 
 EVENT = {"type": "message", "id": "e1", "message": {"role": "user", "content": "tide"}}
 PUT, APPEND, REWIND, RESET = ({**ADA}, {**ADA, "events": [EVENT]}, {**ADA, "toEventId": None}, {**ADA})
@@ -25,17 +32,25 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], int, str]] = [
     *(
         (verb, good, {"sessionKey": bad}, 400, "sessionKey")
         for verb, good in (("put", PUT), ("append", APPEND), ("rewind", REWIND), ("reset", RESET), ("delete", PUT), ("history", HISTORY))
-        for bad in (None, 7, "", "k" * 513, "é" * 257, ["k"], ...)
+        for bad in (None, 7, "", "k" * 513, ["k"], ...)
     ),
+    *(
+        (verb, good, {"sessionKey": "é" * 257}, 422, "sessionKey")
+        for verb, good in (("put", PUT), ("append", APPEND), ("rewind", REWIND), ("reset", RESET), ("delete", PUT), ("history", HISTORY))
+    ),
+    ("put", PUT, {"kind": "a\nb"}, 422, "kind"),
+    ("put", PUT, {"spawnedBy": ADA["sessionKey"]}, 422, "spawnedBy"),
+    ("search", SEARCH, {"cursor": "made-up"}, 422, "cursor"),
+    ("history", HISTORY, {"messageId": "a", "before": "b"}, 422, "messageId"),
     ("put", PUT, {"sessionid": "x"}, 400, "sessionid"),
     ("put", PUT, {"session_id": "x"}, 400, "session_id"),
     ("put", PUT, {"sessionId": None}, 400, "sessionId"),
     ("put", PUT, {"sessionId": ""}, 400, "sessionId"),
-    ("put", PUT, {"sessionId": "é" * 129}, 400, "sessionId"),
+    ("put", PUT, {"sessionId": "é" * 129}, 422, "sessionId"),
     ("put", PUT, {"spawnedBy": ""}, 400, "spawnedBy"),
     ("put", PUT, {"spawnedBy": 5}, 400, "spawnedBy"),
     ("put", PUT, {"spawnedBy": "k" * 513}, 400, "spawnedBy"),
-    ("put", PUT, {"spawnedBy": "é" * 257}, 400, "spawnedBy"),
+    ("put", PUT, {"spawnedBy": "é" * 257}, 422, "spawnedBy"),
     ("put", PUT, {"title": "t" * 301}, 400, "title"),
     ("put", PUT, {"title": 3}, 400, "title"),
     ("put", PUT, {"kind": None}, 400, "kind"),
@@ -54,7 +69,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], int, str]] = [
     ("rewind", REWIND, {"toEventId": ...}, 400, "toEventId"),
     ("rewind", REWIND, {"toEventId": ""}, 400, "toEventId"),
     ("rewind", REWIND, {"toEventId": 1}, 400, "toEventId"),
-    ("rewind", REWIND, {"toEventId": "é" * 129}, 400, "toEventId"),
+    ("rewind", REWIND, {"toEventId": "é" * 129}, 422, "toEventId"),
     ("reset", RESET, {"newSessionId": ""}, 400, "newSessionId"),
     ("reset", RESET, {"newSessionId": 4}, 400, "newSessionId"),
     ("search", SEARCH, {"query": ...}, 400, "query"),
@@ -75,8 +90,8 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], int, str]] = [
     *(("search", SEARCH, {"limit": bad}, 400, "limit") for bad in (0, -1, 51, 10**30, "10", 1.5, True, [])),
     *(("history", HISTORY, {"limit": bad}, 400, "limit") for bad in (0, 201, "20", False)),
     *(("list", LIST, {"limit": bad}, 400, "limit") for bad in (0, 201, "20")),
-    *(("search", SEARCH, {"after": bad}, 400, "after") for bad in (-1, 1.5, True, "", "yesterday", "2026-13-01", [], "9" * 41, 10**16)),
-    *(("search", SEARCH, {"before": bad}, 400, "before") for bad in ("noon", "1969-12-31T23:59:59Z")),
+    *(("search", SEARCH, {"after": bad}, 400, "after") for bad in (-1, 1.5, True, "", [], "9" * 41, 10**16)),
+    *(("search", SEARCH, {"before": bad}, 422, "before") for bad in ("noon", "2026-13-01", "2026-02-30T10:00:00Z", "12")),
     ("search", SEARCH, {"cursor": ""}, 400, "cursor"),
     ("search", SEARCH, {"cursor": "c" * 9000}, 400, "cursor"),
     ("search", SEARCH, {"cursor": 5}, 400, "cursor"),
@@ -85,11 +100,11 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], int, str]] = [
     ("search", SEARCH, {"caller": "ada"}, 400, "caller"),
     ("search", SEARCH, {"caller": {**ADA, "agentId": "a/b"}}, 400, "caller.agentId"),
     ("search", SEARCH, {"caller": {"agentId": "ada"}}, 400, "caller.sessionKey"),
-    ("search", SEARCH, {"caller": {**ADA, "sessionKey": "é" * 257}}, 400, "sessionKey"),
+    ("search", SEARCH, {"caller": {**ADA, "sessionKey": "é" * 257}}, 422, "sessionKey"),
     ("search", SEARCH, {"caller": {**ADA, "sandboxed": "no"}}, 400, "caller.sandboxed"),
     ("search", SEARCH, {"caller": {**ADA, "owner": True}}, 400, "owner"),
     ("history", HISTORY, {"messageId": ""}, 400, "messageId"),
-    ("history", HISTORY, {"messageId": "é" * 129}, 400, "messageId"),
+    ("history", HISTORY, {"messageId": "é" * 129}, 422, "messageId"),
     ("history", HISTORY, {"includeTools": "yes"}, 400, "includeTools"),
     ("history", HISTORY, {"before": 3}, 400, "before"),
     ("list", LIST, {"q": "ledger"}, 400, "q"),
@@ -116,9 +131,11 @@ def test_a_wrong_field_is_refused_by_name(
 
 @pytest.mark.parametrize("verb", ["put", "append", "rewind", "reset", "delete"])
 def test_a_refused_write_stores_nothing(platform: Visitor, operator: Visitor, verb: str):
-    platform.post(f"/v1/sessions/{verb}", {**APPEND, "toEventId": None, "surprise": 1})
+    before = operator.get("/v1/ops/agents").get_json()
 
-    assert operator.get("/v1/ops/agents").get_json() == {"agents": []}
+    platform.post(f"/v1/sessions/{verb}", {**APPEND, "agentId": "grete", "toEventId": None, "surprise": 1})
+
+    assert operator.get("/v1/ops/agents").get_json() == before
 
 
 BODIES: list[tuple[bytes, int, str]] = [
@@ -148,7 +165,14 @@ def test_a_body_that_cannot_be_read_is_refused(platform: Visitor, body: bytes, s
 
 @pytest.mark.parametrize(
     "content_type",
-    ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/json; charset=latin-1", "text/json", "json"],
+    [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "application/json; charset=latin-1",
+        "text/json",
+        "json",
+    ],
 )
 def test_anything_but_json_is_a_415(platform: Visitor, content_type: str):
     answer = platform.ask("POST", "/v1/sessions/search", data=json.dumps(SEARCH), content_type=content_type)
@@ -209,7 +233,7 @@ def test_a_body_of_unstated_length_is_counted_while_it_is_read(platform: Visitor
 def test_64_levels_are_taken(platform: Visitor):
     event = {**EVENT, "note": json.loads("[" * 61 + "]" * 61)}
 
-    answer = platform.post("/v1/sessions/append", {**ADA, "events": [event]})
+    answer = platform.post("/v1/sessions/append", {"agentId": "deep", "sessionKey": "agent:deep:main", "events": [event]})
 
     assert answer.status_code == 200, answer.text
 
@@ -220,9 +244,15 @@ def test_a_post_takes_no_query_parameters(platform: Visitor):
     assert answer.status_code == 400
 
 
+def test_a_whole_number_may_be_written_with_a_point(platform: Visitor):
+    body = b'{"limit": 2.0, "caller": {"agentId": "ada", "sessionKey": "k"}}'
+
+    assert platform.ask("POST", "/v1/sessions/list", data=body, content_type="application/json").status_code == 200
+
+
 QUERIES: list[tuple[str, int, str]] = [
-    ("query=tide&callerAgent=ada", 400, "callerSession"),
-    ("query=tide&callerSession=k", 400, "callerAgent"),
+    ("query=tide&callerAgent=ada", 422, "callerSession"),
+    ("query=tide&callerSession=k", 422, "callerAgent"),
     ("query=tide&callerAgent=a/b&callerSession=k", 400, "callerAgent"),
     ("query=tide&callerAgent=ada&callerSession=k&sandboxed=maybe", 400, "sandboxed"),
     ("query=tide&callerAgent=ada&callerSession=k&sandboxed=1", 400, "sandboxed"),
@@ -234,7 +264,7 @@ QUERIES: list[tuple[str, int, str]] = [
     ("query=tide&callerAgent=ada&callerSession=k&q=tide", 400, "q"),
     ("query=tide&callerAgent=ada&callerSession=k&caller=ada", 400, "caller"),
     ("query=tide&callerAgent=ada&callerSession=k&scope=everything", 422, "scope"),
-    ("query=tide&callerAgent=ada&callerSession=k&after=soon", 400, "after"),
+    ("query=tide&callerAgent=ada&callerSession=k&after=soon", 422, "after"),
     ("query=&callerAgent=ada&callerSession=k", 422, "query"),
     ("callerAgent=ada&callerSession=k", 400, "query"),
 ]
@@ -266,18 +296,19 @@ def test_a_very_long_address_is_a_414(platform: Visitor):
 
 @pytest.mark.parametrize("key", ["", "k" * 129, "a b", "é", "tab\there"])
 def test_an_idempotency_key_has_1_to_128_printable_bytes(platform: Visitor, operator: Visitor, key: str):
-    answer = platform.post("/v1/sessions/append", APPEND, headers={"Idempotency-Key": key})
+    before = operator.get("/v1/ops/agents").get_json()
+
+    answer = platform.post("/v1/sessions/append", {**APPEND, "agentId": "grete"}, headers={"Idempotency-Key": key})
 
     assert answer.status_code == 400
     assert answer.get_json()["field"] == "Idempotency-Key"
-    assert operator.get("/v1/ops/agents").get_json() == {"agents": []}
+    assert operator.get("/v1/ops/agents").get_json() == before
 
 
 @pytest.mark.parametrize(
     ("path", "body", "field"),
     [
         ("/v1/ops/reindex", {"agent": "ada"}, "agent"),
-        ("/v1/ops/reindex", {"since": "soon", "all": True}, "since"),
         ("/v1/ops/reindex", {"force": "yes", "all": True}, "force"),
         ("/v1/ops/jobs/retry", {"state": "lost"}, "state"),
         ("/v1/ops/jobs/cancel", {"agentId": "a/b"}, "agentId"),
@@ -294,9 +325,9 @@ def test_operators_input_is_checked_alike(operator: Visitor, path: str, body: di
 @pytest.mark.parametrize("path", ["/v1/ops/jobs/retry", "/v1/ops/jobs/cancel"])
 @pytest.mark.parametrize("body", [None, {}, {"state": None}])
 def test_acting_on_many_jobs_needs_a_filter(operator: Visitor, path: str, body: Any):
-    assert operator.post(path, body).status_code == 400
+    assert operator.post(path, body).status_code == 422
 
 
 @pytest.mark.parametrize("body", [None, {}, {"all": False}])
 def test_a_reindex_names_what(operator: Visitor, body: Any):
-    assert operator.post("/v1/ops/reindex", body).status_code == 400
+    assert operator.post("/v1/ops/reindex", body).status_code == 422

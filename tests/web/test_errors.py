@@ -9,6 +9,7 @@ from flask import Flask, Response
 
 from shared.errors import (
     BadCursor,
+    BadForm,
     BadQuery,
     BadRequest,
     BadSettings,
@@ -18,6 +19,7 @@ from shared.errors import (
     StoreDamaged,
     StoreFull,
     StoreUnavailable,
+    TooManyRequests,
     Unauthorised,
     Unprocessable,
     UnreadableEvent,
@@ -28,12 +30,14 @@ from web import admission
 from web.errors import kind_of
 
 ERRORS: list[tuple[Exception, int]] = [
-    (BadRequest("title is wrong", "title"), 400),
-    (BadCursor(), 400),
+    (BadForm("title is missing", "title"), 400),
+    (BadRequest("title is wrong", "title"), 422),
+    (BadCursor(), 422),
     (Unauthorised("no"), 401),
     (Forbidden("no"), 403),
     (NotFound("no such session"), 404),
     (Conflict("taken"), 409),
+    (TooManyRequests("too often", 3), 429),
     (Unprocessable("spawnedBy names itself", "spawnedBy"), 422),
     (BadQuery("nothing searchable"), 422),
     (StoreUnavailable("a database is locked", "/data/x.sqlite"), 503),
@@ -58,9 +62,7 @@ def failing(app: Flask, monkeypatch: pytest.MonkeyPatch, path: str, error: Excep
 
 
 @pytest.mark.parametrize(("error", "status"), ERRORS, ids=[type(error).__name__ for error, _ in ERRORS])
-def test_each_error_has_its_status_and_type(
-    app: Flask, nobody: Visitor, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int
-):
+def test_each_error_has_its_status_and_type(app: Flask, nobody: Visitor, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int):
     failing(app, monkeypatch, "/v1/failing", error)
 
     answer = nobody.get("/v1/failing")
@@ -72,7 +74,7 @@ def test_each_error_has_its_status_and_type(
     assert problem["title"]
     assert problem["detail"]
     assert problem.get("field") == getattr(error, "field", None)
-    assert ("Retry-After" in answer.headers) == (status == 503)
+    assert ("Retry-After" in answer.headers) == (status in (429, 503))
 
 
 @pytest.mark.parametrize("error", [error for error, status in ERRORS if status >= 500], ids=lambda error: type(error).__name__)

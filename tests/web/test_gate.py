@@ -1,13 +1,29 @@
 """Hosts and origins: a re-pointed name and a foreign form are refused before anything is looked at."""
 
 import pytest
+from flask import Flask
 
 from tests.web.conftest import Visitor
 
 
+@pytest.fixture(scope="module")
+def app(refusing_app: Flask) -> Flask:
+    return refusing_app
+
+
 @pytest.mark.parametrize(
     "host",
-    ["127.0.0.1", "127.0.0.1:8321", "localhost", "LOCALHOST:80", "[::1]", "[::1]:8321", "search.example", "search.example:443", "Search.Example"],
+    [
+        "127.0.0.1",
+        "127.0.0.1:8321",
+        "localhost",
+        "LOCALHOST:80",
+        "[::1]",
+        "[::1]:8321",
+        "search.example",
+        "search.example:443",
+        "Search.Example",
+    ],
 )
 def test_a_host_of_ours_is_served(nobody: Visitor, host: str):
     assert nobody.ask("GET", "/healthz", headers={"Host": host}).status_code == 200
@@ -61,7 +77,16 @@ def test_a_request_line_in_absolute_form_must_name_the_same_host(nobody: Visitor
 
 @pytest.mark.parametrize(
     "origin",
-    ["null", "http://evil.example", "http://localhost.evil.example", "http://localhost:1", "https://user@localhost", "localhost", "file://", ""],
+    [
+        "null",
+        "http://evil.example",
+        "http://localhost.evil.example",
+        "http://localhost:1",
+        "https://user@localhost",
+        "localhost",
+        "file://",
+        "",
+    ],
 )
 @pytest.mark.parametrize("path", ["/v1/sessions/list", "/v1/ops/reindex", "/login", "/logout", "/nowhere"])
 def test_a_post_from_a_foreign_page_is_refused(platform: Visitor, origin: str, path: str):
@@ -85,9 +110,7 @@ def test_a_browser_that_tells_the_site_instead_of_the_origin_is_believed(platfor
 
 
 def test_reading_from_a_foreign_page_needs_no_refusal_for_the_browser_keeps_the_answer_from_it(platform: Visitor):
-    answer = platform.ask(
-        "GET", "/v1/sessions/list?callerAgent=ada&callerSession=k", headers={"Origin": "http://evil.example"}
-    )
+    answer = platform.ask("GET", "/v1/sessions/list?callerAgent=ada&callerSession=k", headers={"Origin": "http://evil.example"})
 
     assert answer.status_code == 200
     assert "Access-Control-Allow-Origin" not in answer.headers

@@ -41,15 +41,17 @@ def test_a_schema_in_words(schema, words):
         ("2026-11-30T10:15:00", 1_796_033_700_000),
         ("2026-11-30", 1_795_996_800_000),
         ("2026-11-30T10:15:00.123456Z", 1_796_033_700_123),
+        ("1969-12-31T23:59:59Z", 0),
+        ("0001-01-01T00:00:00+14:00", 0),
     ],
 )
 def test_a_time_is_milliseconds_or_iso(value, ms):
     assert milliseconds("after", value) == ms
 
 
-@pytest.mark.parametrize("value", ["noon", "2026-02-30", "1969-12-31T23:59:59Z", "0001-01-01T00:00:00+14:00", "12", "2026-11-30T25:00:00Z"])
+@pytest.mark.parametrize("value", ["noon", "2026-02-30", "12", "2026-11-30T25:00:00Z"])
 def test_what_is_no_time_is_refused_by_name(value):
-    with pytest.raises(BadRequest, match="^after must be") as refused:
+    with pytest.raises(BadRequest, match=r"^after must be") as refused:
         milliseconds("after", value)
     assert refused.value.field == "after"
 
@@ -71,7 +73,16 @@ def test_matches_are_cut_out_by_offsets_in_code_points(text, highlights, pieces)
 
 @pytest.mark.parametrize(
     ("ms", "words"),
-    [(None, "–"), (0, "0 ms"), (80, "80 ms"), (4_200, "4.2 s"), (42_000, "42 s"), (180_000, "3 min"), (7_200_000, "2 h"), (432_000_000, "5 d")],
+    [
+        (None, "–"),
+        (0, "0 ms"),
+        (80, "80 ms"),
+        (4_200, "4.2 s"),
+        (42_000, "42 s"),
+        (180_000, "3 min"),
+        (7_200_000, "2 h"),
+        (432_000_000, "5 d"),
+    ],
 )
 def test_durations(ms, words):
     assert span(ms) == words
@@ -81,9 +92,12 @@ def test_times_and_how_long_ago():
     assert minute("2026-11-30T10:15:00.000Z") == "2026-11-30 10:15"
     assert minute(None) == "–"
     assert since("2026-11-30T10:15:00.000Z", 1_796_033_703_000) == "3.0 s ago"
+    assert since("2026-11-30T10:15:00.000Z", 1_796_033_700_500) == "now"
     assert since(None, 0) == "never"
 
 
-@pytest.mark.parametrize(("count", "words"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (5 << 20, "5.0 MiB"), (300 << 30, "300 GiB")])
+@pytest.mark.parametrize(
+    ("count", "words"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (5 << 20, "5.0 MiB"), (300 << 30, "300 GiB")]
+)
 def test_sizes(count, words):
     assert size(count) == words
