@@ -7,7 +7,7 @@ default rules; prefixes of newer providers are taken from common knowledge and w
 
 from typing import NamedTuple
 
-CATALOGUE_VERSION = "2026.12-1"
+CATALOGUE_VERSION = "2026.12-2"
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -144,8 +144,8 @@ SHAPES = (
     ("aws-access-key", r"B(?<=AB)IA[A-Z0-9]{16,40}+(?![a-z])"),
     ("google-api-key", r"I(?<=AI)za[A-Za-z0-9_\-]{20,}+"),
     ("atlassian-token", r"T(?<=AT)[ACS]TT3[A-Za-z0-9_\-=]{16,}+"),
-    ("facebook-token", r"E(?=AA[A-Za-z0-9]{0,120}[0-9])AA[A-Za-z0-9]{40,}+"),
-    ("square-token", r"E(?=AAA[A-Za-z])AAA[A-Za-z0-9_\-]{56,}+"),
+    ("facebook-token", r"E(?<![A-Za-z0-9+/]E)(?=AA[A-Za-z0-9]{0,120}[0-9])AA[A-Za-z0-9]{40,}+"),
+    ("square-token", r"E(?<![A-Za-z0-9+/]E)(?=AAA[A-Za-z])AAA[A-Za-z0-9_\-]{56,}+"),
     ("twilio-key", r"K(?<=SK)[0-9a-f]{32}(?![0-9A-Za-z])"),
     ("twilio-sid", r"C(?<=AC)[0-9a-f]{32}(?![0-9A-Za-z])"),
     ("alibaba-key", r"I(?<=LTAI)[A-Za-z0-9]{12,30}+(?![A-Za-z0-9])"),

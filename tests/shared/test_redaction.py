@@ -176,6 +176,7 @@ KEPT = [
     "git@github.com:org/repo.git", "http://user@example.com", "redis://localhost:6379/0",
     # encodings
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "abcdefghijklmnopqrstuvwxyz0123456789",
+    '{"type": "image", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGPo2nICAAPSAgeRwV1aAAAAAElFTkSuQmCC"}',
     "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBaMQswCQYDVQQGEwJJ", "if '-----BEGIN PRIVATE KEY-----' in text:",
 ]  # fmt: skip
 
