@@ -224,6 +224,11 @@ def line_id(number: int) -> str:
     return f"l{number:06d}"
 
 
+def said_alike(event: Event) -> str:
+    """What an event says apart from its place and time: the same for a message that came again under another id."""
+    return jsontext.dumps({name: value for name, value in event.items() if name not in ("id", "parentId", "timestamp")})
+
+
 def quoted(value: object) -> str:
     """A value for a report: on one line, and short."""
     text = repr(value)

@@ -9,10 +9,9 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
-from shared import jsontext
 from shared.transcript import time_of
 from worker.importers import shapes
-from worker.importers.base import Branch, Event, Problems, Source, quoted
+from worker.importers.base import Branch, Event, Problems, Source, quoted, said_alike
 from worker.importers.chain import Chain
 from worker.importers.export import conversations, in_tree_order
 
@@ -29,7 +28,7 @@ def read(path: Path, problems: Problems) -> Generator[Source, None, None]:
 
 def trace(event: Event) -> str:
     """A message that came again under another id says the same."""
-    return jsontext.dumps({name: value for name, value in event.items() if name not in ("id", "parentId", "timestamp")})
+    return said_alike(event)
 
 
 def _is_one(value: dict[str, Any]) -> bool:

@@ -16,7 +16,7 @@ from shared import jsontext
 from shared.errors import UnknownFormat
 from shared.searchable import message_text
 from shared.transcript import time_of
-from worker.importers.base import Entry, Problems, Source, entries, kind_of, line_id
+from worker.importers.base import Entry, Problems, Source, entries, kind_of, line_id, said_alike
 from worker.importers.codex_pairs import Pairs, Spoken
 from worker.importers.finishing import Finisher
 
@@ -58,7 +58,7 @@ def read(path: Path, problems: Problems) -> Generator[Source, None, None]:
 
 def trace(event: dict[str, Any]) -> str:
     """What a copied event shares with its original: all but id, place and time, which a fork writes anew."""
-    return jsontext.dumps({name: value for name, value in event.items() if name not in ("id", "parentId", "timestamp")})
+    return said_alike(event)
 
 
 def _first_of_ours(lines: Iterator[Entry], problems: Problems, path: Path) -> Entry:

@@ -13,7 +13,7 @@ from shared import jsontext
 from shared.errors import UnknownFormat, UnreadableSource
 from shared.transcript import time_of
 from worker.importers import shapes
-from worker.importers.base import Branch, Event, Problems, Source, entries, entry_at
+from worker.importers.base import Branch, Event, Problems, Source, entries, entry_at, said_alike
 from worker.importers.chain import Chain
 from worker.importers.gemini_log import Log, Place
 from worker.importers.gemini_shapes import event_of, is_message
@@ -38,7 +38,7 @@ def read(path: Path, problems: Problems) -> Generator[Source, None, None]:
 
 def trace(event: Event) -> str:
     """A message that was written again under another id says the same."""
-    return jsontext.dumps({name: value for name, value in event.items() if name not in ("id", "parentId", "timestamp")})
+    return said_alike(event)
 
 
 def _source(path: Path, meta: dict[str, Any], events: Iterator[Event], branch: Branch) -> Source:

@@ -14,7 +14,7 @@ from shared.errors import UnknownFormat
 from shared.store.connect import open_foreign
 from shared.transcript import time_of
 from worker.importers import shapes
-from worker.importers.base import Branch, Entry, Event, Problems, Source, entries, line_id, lines_below
+from worker.importers.base import Branch, Entry, Event, Problems, Source, entries, line_id, lines_below, said_alike
 from worker.importers.chain import Chain
 from worker.importers.goose_shapes import event_of
 from worker.importers.tables import Tables, ids_in, is_sqlite, text_of
@@ -41,7 +41,7 @@ def read(path: Path, problems: Problems) -> Generator[Source, None, None]:
 
 def trace(event: Event) -> str:
     """A message that was written again says the same, mostly under the same id."""
-    return jsontext.dumps({name: value for name, value in event.items() if name not in ("id", "parentId", "timestamp")})
+    return said_alike(event)
 
 
 # -- one file a session

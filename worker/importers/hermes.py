@@ -14,7 +14,7 @@ from shared import jsontext
 from shared.errors import UnknownFormat
 from shared.store.connect import open_foreign
 from worker.importers import shapes
-from worker.importers.base import Branch, Event, Problems, Source
+from worker.importers.base import Branch, Event, Problems, Source, said_alike
 from worker.importers.chain import Chain
 from worker.importers.tables import Tables, check_sqlite_file, text_of
 
@@ -54,7 +54,7 @@ def read(path: Path, problems: Problems) -> Generator[Source, None, None]:
 
 def trace(event: Event) -> str:
     """A copied row has a new id, and says the same."""
-    return jsontext.dumps({name: value for name, value in event.items() if name not in ("id", "parentId", "timestamp")})
+    return said_alike(event)
 
 
 def _source(tables: Tables, session_id: str, row: dict[str, Any], sessions: dict[str, dict[str, Any]], problems: Problems) -> Source:

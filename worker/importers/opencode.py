@@ -13,7 +13,7 @@ from shared.errors import UnknownFormat
 from shared.store.connect import open_foreign
 from shared.transcript import time_of
 from worker.importers import shapes
-from worker.importers.base import MAX_LINE_BYTES, Branch, Event, Problems, Source
+from worker.importers.base import MAX_LINE_BYTES, Branch, Event, Problems, Source, said_alike
 from worker.importers.chain import Chain
 from worker.importers.opencode_shapes import event_of
 from worker.importers.tables import Tables, ids_in, is_sqlite, text_of
@@ -42,7 +42,7 @@ def read(path: Path, problems: Problems) -> Generator[Source, None, None]:
 
 def trace(event: Event) -> str:
     """A message that was written again says the same."""
-    return jsontext.dumps({name: value for name, value in event.items() if name not in ("id", "parentId", "timestamp")})
+    return said_alike(event)
 
 
 def _source(session_id: str, info: dict[str, Any], messages: Iterator[Message], problems: Problems) -> Source:
