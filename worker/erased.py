@@ -11,10 +11,11 @@ from pathlib import Path
 
 from shared import analysis
 from shared.config import Settings
+from shared.errors import BadRequest
 from shared.store import Store, open_store
 
 _CHUNK = 4 << 20
-MIN_CHARS = 4  # a shorter word stands in any file by chance
+MIN_BYTES = 4  # of UTF-8; a shorter word stands in any file by chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,16 @@ class Trace:
 
 
 def find_traces(settings: Settings, words: Sequence[str]) -> list[Trace]:
-    """Every place where one of the words is found; none when they are erased. Words of under MIN_CHARS characters are not looked for."""
-    sought = {line: _forms(word) for line, word in enumerate(words, 1) if len(word.strip()) >= MIN_CHARS}
+    """Every place where one of the words is found; none when they are erased. Empty lines are passed over.
+
+    raises: BadRequest for a word of under MIN_BYTES bytes, or when there is no word: nothing would be proven.
+    """
+    sought = {line: _forms(word) for line, word in enumerate(words, 1) if word.strip()}
+    if not sought:
+        raise BadRequest("the file holds no words", "erased")
+    for line in sought:
+        if len(words[line - 1].strip().encode()) < MIN_BYTES:
+            raise BadRequest(f"word {line} is shorter than {MIN_BYTES} bytes and stands in any file by chance", "erased")
     found = [trace for path in _files(settings.data) for trace in _in_bytes(path, sought)]
     store = open_store(settings)
     try:
@@ -42,7 +51,7 @@ def find_traces(settings: Settings, words: Sequence[str]) -> list[Trace]:
 def _forms(word: str) -> set[str]:
     """The word as it was written and as it is indexed."""
     document = analysis.document(word.strip())
-    return {word.strip(), *(token for token in document.text.split() if len(token) >= MIN_CHARS)}
+    return {word.strip(), *(token for token in document.text.split() if len(token.encode()) >= MIN_BYTES)}
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -1,5 +1,8 @@
 """What was deleted is in no file, and the proof of it can fail."""
 
+import pytest
+
+from shared.errors import BadRequest
 from tests.conftest import Session
 from worker.erased import find_traces
 from worker.maintenance import erase
@@ -29,7 +32,15 @@ def test_a_deleted_word_is_gone_from_the_index_at_once_and_from_the_files_after_
     assert traces(agent, WORD) == set()
 
 
-def test_a_word_too_short_to_be_told_from_chance_is_not_looked_for(agent: Session) -> None:
+@pytest.mark.parametrize("words", [("tar",), (WORD, "", "é1"), (), ("", " ")])
+def test_what_could_not_be_proven_is_refused_and_never_reported_as_erased(agent: Session, words: tuple[str, ...]) -> None:
     agent.append("a", "tar")
 
-    assert traces(agent, "tar") == set()
+    with pytest.raises(BadRequest):
+        traces(agent, *words)
+
+
+def test_two_chinese_characters_are_enough_of_a_word(agent: Session) -> None:
+    agent.append("a", "后天去灯塔")
+
+    assert (1, "bytes of the file") in traces(agent, "灯塔")
