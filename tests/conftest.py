@@ -122,7 +122,7 @@ class World:
                 self.session(agent_id, listed["sessionKey"]).reconcile()
 
     def verify(self, agent_id: str = "ada", *, repair: bool = False) -> list[Difference]:
-        return verify_agent(self.store, agent_id, repair=repair)
+        return verify_agent(self.store, agent_id, repair=repair, now_ms=self.now())
 
 
 class Session:

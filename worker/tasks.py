@@ -16,9 +16,10 @@ from contextlib import suppress
 from huey import Huey
 
 from shared.clock import now_ms
-from shared.errors import LeaseLost, NotFound, SessionSearchError, StoreUnavailable
+from shared.errors import IndexDamaged, LeaseLost, NotFound, SessionSearchError, StoreDamaged, StoreUnavailable
 from shared.logs import where_raised
 from shared.queue import CANCELLED, DRAIN, ERASE, ERASE_AFTER_MS, RECONCILE, Ending, QueueName
+from shared.suspects import note_suspect
 from worker.runtime import Cancelled, Interrupted, Run, Runtime, Stopping
 
 log = logging.getLogger(__name__)
@@ -125,6 +126,8 @@ def run_job(runtime: Runtime, queue: QueueName, job_id: str, body: Callable[[Run
     except LeaseLost:
         try_again(runtime, run, "another worker has this session", "cancelled")
     except StoreUnavailable as e:
+        if isinstance(e, StoreDamaged) and not isinstance(e, IndexDamaged):  # an index is built anew by itself
+            note_suspect(runtime.settings, str(e.path))
         try_again(runtime, run, str(e), "failed")
     except SessionSearchError as e:
         end(runtime, run, "failed", str(e))

@@ -9,28 +9,33 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from shared import jsontext, searchable, shown
-from shared.errors import StoreDamaged, StoreUnavailable
+from shared.errors import IndexDamaged, StoreDamaged, StoreUnavailable
 from shared.overview import rebuild_index
 from shared.store import Store, check, events, owed, projection
 from shared.store import sessions as rows
 from shared.store.connect import read_transaction
 from shared.store.registry import Catalogue
 from shared.store.sessions import Transcript
+from shared.suspects import note_suspect
 
 MAX_LENT_MS = 64  # 16 million messages of one millisecond
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Something that is not as it should be. session_key is empty when it concerns the whole database."""
+    """Something that is not as it should be. session_key is empty when it concerns the whole database.
+
+    of_index: building the index anew mends it.
+    """
 
     agent_id: str
     session_key: str
     session_id: str
     what: str
+    of_index: bool = True
 
 
-def verify_agent(store: Store, agent_id: str, *, repair: bool = False, now_ms: int = 0) -> list[Difference]:
+def verify_agent(store: Store, agent_id: str, *, repair: bool = False, now_ms: int) -> list[Difference]:
     """Every difference between an agent's index and its transcripts; none for what is pending and says so.
 
     repair: an index that differs is thrown away and owed again; a damaged transcript is only reported.
@@ -38,8 +43,10 @@ def verify_agent(store: Store, agent_id: str, *, repair: bool = False, now_ms: i
     try:
         found = list(_differences(store, agent_id))
     except StoreUnavailable as e:
-        return [Difference(agent_id, "", "", f"{e}: {e.path}")]
-    if repair and any(difference.session_key or "index" in difference.what for difference in found):
+        if isinstance(e, StoreDamaged) and not isinstance(e, IndexDamaged):  # an index is built anew by itself
+            note_suspect(store.settings, str(e.path))
+        return [Difference(agent_id, "", "", f"{e}: {e.path}", of_index=False)]
+    if repair and any(difference.of_index for difference in found):
         rebuild_index(store, agent_id, now_ms)
     return found
 
@@ -50,7 +57,8 @@ def _differences(store: Store, agent_id: str) -> Iterator[Difference]:
         numbers = check.all_transcripts(conn)
         damage = check.quick_check(conn)
     if damage is not None:
-        yield Difference(agent_id, "", "", f"the database is damaged ({damage}): {store.agent_path(agent_id)}")
+        note_suspect(store.settings, str(store.agent_path(agent_id)))
+        yield Difference(agent_id, "", "", f"the database is damaged ({damage}): {store.agent_path(agent_id)}", of_index=False)
     for session_id in numbers:
         yield from _Check(store, agent_id, session_id, catalogue).differences()
     with store.reader(agent_id) as conn:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from shared.suspects import suspects
 from tests.conftest import message
 
 
@@ -91,6 +92,15 @@ def test_a_database_that_cannot_be_read_is_told_with_its_file(fleet):
     ((key, what),) = differences(fleet)
 
     assert (key, str(path) in what) == ("", True)
+
+
+def test_a_damaged_database_is_remembered_for_whoever_looks_at_all_of_them(fleet):
+    path = fleet.ruin("ada")
+
+    fleet.verify("ada", repair=True)
+    fleet.verify("bob", repair=True)
+
+    assert suspects(fleet.store.settings) == {path.name}
 
 
 def test_a_transcript_that_is_damaged_is_told_and_not_repaired_away(fleet):
