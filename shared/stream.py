@@ -201,7 +201,7 @@ class Stream:
         """
         found: list[tuple[Part, Candidate]] = []
         floor = 0
-        each = 1 << 30 if bound is None else bound if len(self._parts) == 1 else max(50, 2 * bound // max(1, len(self._parts)))
+        each = 1 << 30 if bound is None else max(50, 2 * bound // len(self._parts)) if len(self._parts) > 1 else bound
         for part in self._parts:
             newest, below = self._newest(part, source, self._of(part, narrowed), each)
             found += [(part, candidate) for candidate in newest]

@@ -85,8 +85,6 @@ def open_foreign(path: Path) -> Iterator[sqlite3.Connection]:
                 conn.close()
     except (StoreUnavailable, sqlite3.Error) as e:
         raise UnreadableSource(str(e)) from e
-    except UnicodeDecodeError as e:  # SQLite's message quotes a damaged schema, and Python cannot decode it
-        raise UnreadableSource("a database is damaged") from e
 
 
 def _is_unused_wal(path: Path) -> bool:
@@ -158,6 +156,8 @@ def failures_named(path: Path | None) -> Iterator[None]:
         yield
     except sqlite3.DatabaseError as e:
         raise _named(e, name) from e
+    except UnicodeDecodeError as e:  # SQLite's message quotes a damaged schema, and Python cannot decode it
+        raise StoreDamaged("a database is damaged", name) from e
     except OSError as e:
         if e.errno in (errno.ENOSPC, errno.EDQUOT):
             raise StoreFull("the disk is full", name) from e

@@ -52,12 +52,6 @@ def known_payloads(conn: sqlite3.Connection, transcript_no: int, event_ids: Iter
     return {event_id: (seq, payload) for event_id, seq, payload in rows}
 
 
-def last_time_ms(conn: sqlite3.Connection, transcript_no: int, seq: int) -> int | None:
-    """The time of the event stored at this position."""
-    row = conn.execute("SELECT time_ms FROM events WHERE transcript_no = ? AND seq = ?", (transcript_no, seq)).fetchone()
-    return int(row[0]) if row else None
-
-
 INSERT_EVENT = """
     INSERT INTO events (transcript_no, seq, event_id, kind, role, time_ms, stored_ms,
                         parent_seq, jump_seq, depth, reset_depth, said, payload)

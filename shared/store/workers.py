@@ -72,7 +72,6 @@ KNOW_SCHEDULE = """
     INSERT INTO schedules (name, rule, next_at_ms) VALUES (:name, :rule, :next_at_ms)
     ON CONFLICT (name) DO UPDATE SET rule = :rule, next_at_ms = :next_at_ms WHERE rule <> :rule
 """
-SCHEDULE_KNOWN = "SELECT 1 FROM schedules WHERE name = :name AND rule = :rule"
 CLAIM_RUN = """
     UPDATE schedules
     SET next_at_ms = :next_at_ms, running_by = :process, running_since_ms = :now_ms
@@ -101,11 +100,6 @@ class ScheduleRow:
     last_at_ms: int | None
     last_ms: int | None
     last_result: str | None
-
-
-def schedule_known(conn: sqlite3.Connection, name: str, rule: str) -> bool:
-    """Whether the schedule stands there under this rule."""
-    return conn.execute(SCHEDULE_KNOWN, {"name": name, "rule": rule}).fetchone() is not None
 
 
 def know_schedule(conn: sqlite3.Connection, name: str, rule: str, next_at_ms: int) -> None:
