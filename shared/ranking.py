@@ -3,44 +3,79 @@
 The score is a sum over the terms that stand in the message: rarity among visible messages, times frequency against length (Robertson
 and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009, with a fixed typical length in place of the collection's
 average), plus how close the terms stand together, less a little for age.
+
+Where any word may match, three more things count, for such queries are mostly questions in whole sentences: other forms of a word
+are as good as the word, a message is worth the share of the question that it covers, and words that it lacks count in part where they
+stand shortly before it in its conversation, for an answer does not repeat the words of the question. Only messages before it lend it
+something: they are on the branch as long as it is, so that a rewind between two pages changes no score.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from shared.query import Piece, Term
+from shared.query import Term
+from shared.wordforms import FUNCTION_WORDS, beginning
 
 SATURATION = 1.2  # BM25's k1
-LENGTH_WEIGHT = 0.5  # BM25's b: long messages in a transcript are often the ones that say it
+LENGTH_WEIGHT = 0.3  # BM25's b: long messages in a transcript are often the ones that say it
 TYPICAL_TOKENS = 60.0
 CLOSENESS = 0.6  # at most this much more for terms that stand together, in units of their mean rarity
 ADJACENT = 0.4  # the same for pairs next to each other in the order they were typed
 AGE_PER_DOUBLING = 0.01  # less for every doubling of the age in days: decides among nearly equal messages only
 SPAN = 200  # characters of the token stream: terms so far apart get half of what is added for closeness
+FUNCTION_WORD = 0.1  # what is left of the rarity of a word that says little
+LEAST_RARITY = 0.3  # of a word that stands everywhere
+LENT = {1: 0.4, 2: 0.2, 3: 0.1, 4: 0.05}  # of what a word is worth that stands so many events before
 _DAY_MS = 86_400_000
+
+Place = tuple[str, int, int]  # agent id, transcript, position on the branch
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The terms of a query and how telling each is; fixed on the first page, so that later pages are in the same order."""
+    """The terms of a query and how telling each is; fixed on the first page, so that later pages are in the same order.
+
+    loosely: any word may match.
+    """
 
     terms: Sequence[Term]
     rarity: Sequence[float]
-    newest_ms: int
+    loosely: bool
 
 
-def rarity(matching: int, bound: int) -> float:
-    """How telling a term is that stands in this many visible messages, counted up to the bound."""
-    return math.log(1 + (bound + 1) / (min(matching, bound) + 0.5))
+def says_little(term: Term) -> bool:
+    """Whether the term is a word like "the" or "when", that stands in any text."""
+    return _plain(term) and not term.quoted and term.pieces[0].needle in FUNCTION_WORDS
 
 
-def scorer(weights: Weights) -> Callable[[str, str, int], float]:
-    """A function from a message's token streams (`text`, `parts`) and time to its score; higher is better.
+def rarity(term: Term, matching: int, visible: int) -> float:
+    """How telling a term is that stands in so many of the visible messages; both counted up to one bound."""
+    matching = min(matching, visible)
+    telling = max(LEAST_RARITY, math.log(1 + (visible - matching + 0.5) / (matching + 0.5)))
+    return telling * FUNCTION_WORD if says_little(term) else telling
 
-    What does not depend on the message is worked out once: a request scores some thousands of messages.
+
+def stands_in(term: Term) -> Callable[[str, str], bool]:
+    """A function that tells whether the term, or another form of it, is in a message's token streams."""
+    needles = _needles(term, loosely=True)
+    return lambda text, parts: all(needle in (f" {text} " if in_text else f" {parts} ") for in_text, needle in needles)
+
+
+@dataclass(slots=True)
+class Told:
+    """What a message tells of a query. shares: by number of the term, what each is worth that stands in it; beside: for their closeness."""
+
+    shares: dict[int, float]
+    beside: float
+
+
+def reader(weights: Weights) -> Callable[[str, str], Told]:
+    """A function from a message's token streams (`text`, `parts`) to what it tells of the query.
+
+    What does not depend on the message is worked out once: a request reads a thousand messages.
     """
-    terms = [([(p.column == "text", _needle(p)) for p in term.pieces], w) for term, w in zip(weights.terms, weights.rarity, strict=True)]
+    terms = [(_needles(term, weights.loosely), telling) for term, telling in zip(weights.terms, weights.rarity, strict=True)]
     pairs = [
         f" {a.pieces[0].needle} {b.pieces[0].needle} "
         for a, b in zip(weights.terms, weights.terms[1:], strict=False)
@@ -48,31 +83,91 @@ def scorer(weights: Weights) -> Callable[[str, str, int], float]:
     ]
     count = max(1, len(weights.terms))
     mean = sum(weights.rarity) / count
-    newest_ms, flat, slope = weights.newest_ms, SATURATION * (1 - LENGTH_WEIGHT), SATURATION * LENGTH_WEIGHT / TYPICAL_TOKENS
+    flat, slope = _length_norm()
 
-    def score(text: str, parts: str, time_ms: int) -> float:
+    def read(text: str, parts: str) -> Told:
         text, parts = f" {text} ", f" {parts} "
-        norm = flat + slope * (text.count(" ") - 1)
-        total, first, last, found = 0.0, 1 << 60, -1, 0
-        for pieces, telling in terms:
+        norm = flat + slope * text.count(" ")
+        told = Told({}, 0.0)
+        first, last, found = 1 << 60, -1, 0
+        for n, (needles, telling) in enumerate(terms):
             often = 1 << 30
-            for in_text, needle in pieces:
+            for in_text, needle in needles:
                 often = min(often, text.count(needle) if in_text else parts.count(needle))
-            if often and pieces:
-                total += telling * often * (SATURATION + 1) / (often + norm)
-                if count > 1 and pieces[0][0]:
-                    place = text.find(pieces[0][1])
+            if often and needles:
+                told.shares[n] = telling * often * (SATURATION + 1) / (often + norm)
+                if count > 1 and needles[0][0]:
+                    place = text.find(needles[0][1])
                     first, last, found = min(first, place), max(last, place), found + 1
         if found > 1:
-            total += CLOSENESS * mean * (found - 1) / count / (1 + (last - first) / SPAN)
-            total += ADJACENT * mean * sum(pair in text for pair in pairs) / count
-        return round(total - AGE_PER_DOUBLING * math.log2(1 + max(0, newest_ms - time_ms) / _DAY_MS), 6)
+            told.beside = CLOSENESS * mean * (found - 1) / count / (1 + (last - first) / SPAN)
+            told.beside += ADJACENT * mean * sum(pair in text for pair in pairs) / count
+        return told
+
+    return read
+
+
+def scorer(weights: Weights) -> Callable[[str, str], float]:
+    """A function from a message's token streams to its score by itself, without age; higher is better."""
+    if len(weights.terms) == 1 and len(needles := _needles(weights.terms[0], weights.loosely)) == 1:
+        return _one_word_scorer(*needles[0], weights.rarity[0])
+    read = reader(weights)
+
+    def score(text: str, parts: str) -> float:
+        told = read(text, parts)
+        return sum(told.shares.values()) + told.beside
 
     return score
 
 
-def _needle(piece: Piece) -> str:
-    return f" {piece.needle}" if piece.open_end else f" {piece.needle} "
+def _one_word_scorer(in_text: bool, needle: str, telling: float) -> Callable[[str, str], float]:
+    """The same for a single word, where nothing but frequency and length counts."""
+    flat, slope = _length_norm()
+
+    def score(text: str, parts: str) -> float:
+        often = f" {text} ".count(needle) if in_text else f" {parts} ".count(needle)
+        return telling * often * (SATURATION + 1) / (often + flat + slope * (text.count(" ") + 2))
+
+    return score
+
+
+def _length_norm() -> tuple[float, float]:
+    return SATURATION * (1 - LENGTH_WEIGHT), SATURATION * LENGTH_WEIGHT / TYPICAL_TOKENS
+
+
+def scores_in_context(weights: Weights, places: Sequence[Place], told: Sequence[Told]) -> list[float]:
+    """The score of each message where any word may match, without age. places: where each stands, in the order of `told`."""
+    asked = sum(weights.rarity) or 1.0
+    at = dict(zip(places, told, strict=True))
+    return [_in_context(weights.rarity, asked, place, one, at) for place, one in zip(places, told, strict=True)]
+
+
+def _in_context(telling: Sequence[float], asked: float, place: Place, own: Told, at: Mapping[Place, Told]) -> float:
+    """A message's score with what it lacks and the messages before it have."""
+    agent, transcript, position = place
+    total, covered = sum(own.shares.values()), sum(telling[n] for n in own.shares)
+    if len(own.shares) < len(telling):
+        lent: dict[int, tuple[float, float]] = {}
+        for before, share in LENT.items():
+            if near := at.get((agent, transcript, position - before)):
+                for n, worth in near.shares.items():
+                    if n not in own.shares and share * worth > lent.get(n, (0.0, 0.0))[0]:
+                        lent[n] = share * worth, share * telling[n]
+        total += sum(worth for worth, _ in lent.values())
+        covered += sum(part for _, part in lent.values())
+    return (total + own.beside) * covered / asked
+
+
+def aged(score: float, time_ms: int, newest_ms: int) -> float:
+    """The score, less a little for age; rounded, so that every process orders alike."""
+    return round(score - AGE_PER_DOUBLING * math.log2(1 + max(0, newest_ms - time_ms) / _DAY_MS), 6)
+
+
+def _needles(term: Term, loosely: bool) -> list[tuple[bool, str]]:
+    """What to look for in the token streams: (whether in `text`, the tokens between spaces)."""
+    if loosely and not term.quoted and _plain(term) and (shared := beginning(term.pieces[0].needle)):
+        return [(True, f" {shared}")]
+    return [(piece.column == "text", f" {piece.needle}" if piece.open_end else f" {piece.needle} ") for piece in term.pieces]
 
 
 def _plain(term: Term) -> bool:

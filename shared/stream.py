@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -19,7 +20,8 @@ from shared import jsontext, searchable
 from shared.analysis import analyse
 from shared.errors import BadCursor
 from shared.matching import Matcher, Mode, Source
-from shared.ranking import Weights, rarity, scorer
+from shared.query import Term
+from shared.ranking import Weights, aged, rarity, reader, says_little, scorer, scores_in_context, stands_in
 from shared.shown import Shown, shown
 from shared.store import search
 from shared.store.connect import failures_named
@@ -30,7 +32,7 @@ from shared.store.search import Candidate, Filter, Pending, Sessions
 P = ParamSpec("P")
 T = TypeVar("T")
 
-RANKED = 2_000  # newest candidates that are ranked when every word must match; below it the ranking is exact
+RANKED = 1_000  # newest candidates that are ranked when every word must match; below it the ranking is exact
 RANKED_ANY = 1_000  # the same when any word may match, taken from the rarest word on
 PER_SESSION = 100  # candidates of one session when each session gives one hit
 CHUNK = 64  # matches read at a time where the order is newest first
@@ -164,29 +166,41 @@ class Stream:
             ranked = _Ranked(found, (floor,), tuple(1.0 for _ in self.wanted.terms))
         else:
             ranked = self._rank_any(narrowed)
-        ranked.found = [(part, c) for part, c in ranked.found if self._keeps(part, c)]
+        if self.wanted.query.checked or any(part.pending.sessions for part in self._parts):
+            ranked.found = [(part, c) for part, c in ranked.found if self._keeps(part, c)]
         ranked.sessions = {(part.agent_id, c.session_no) for part, c in ranked.found}
         return ranked
 
     def _rank_any(self, narrowed: Filter) -> _Ranked:
         """Candidates word by word, rarest first; a word past the bound only ranks what rarer ones brought, unless none did."""
-        counted = []
-        for n, source in enumerate(self.wanted.sources):
-            count = sum(len(p.read(search.numbers, source.match, self._of(p, narrowed), RANKED_ANY + 1)) for p in self._parts)
-            counted.append((count, n))
-        floors = [NO_SOURCE] * len(counted)
+        sources = self.wanted.sources
+        visible = sum(p.read(search.visible_messages, self._of(p, narrowed), RANKED_ANY + 1) for p in self._parts)
+        counts = [self._count(source, narrowed, visible) for source in sources]
+        floors = [NO_SOURCE] * len(sources)
         groups: list[list[tuple[Part, Candidate]]] = []
         total = 0
-        for count, n in sorted(counted):
-            if count == 0:
+        for n in sorted(range(len(sources)), key=lambda n: (counts[n], n)):
+            if counts[n] == 0:
                 floors[n] = 0
-            elif total < RANKED_ANY and (count <= RANKED_ANY or not total):
-                found, floors[n] = self._gather(self.wanted.sources[n], narrowed, RANKED_ANY)
+            elif total < RANKED_ANY and (counts[n] <= RANKED_ANY or not total):
+                found, floors[n] = self._gather(sources[n], narrowed, RANKED_ANY)
                 groups.append(found)
                 total += len(found)
-        telling = {self.wanted.sources[n].terms[0]: rarity(count, RANKED_ANY) for count, n in counted}
-        weights = tuple(telling.get(term, rarity(0, RANKED_ANY)) for term in self.wanted.terms)
-        return _Ranked(self._union(groups), tuple(floors), weights)
+        found = self._union(groups)
+        counted = {sources[n].terms[0]: count for n, count in enumerate(counts)}
+        weights = tuple(self._rarity(term, counted.get(term, 0), visible, found) for term in self.wanted.terms)
+        return _Ranked(found, tuple(floors), weights)
+
+    def _count(self, source: Source, narrowed: Filter, visible: int) -> int:
+        """How many visible messages a word brings, counted up to just past the bound; of a word like "the" that is not looked up."""
+        if visible > RANKED_ANY and says_little(source.terms[0]):
+            return RANKED_ANY + 1
+        return sum(len(p.read(search.numbers, source.match, self._of(p, narrowed), RANKED_ANY + 1)) for p in self._parts)
+
+    def _rarity(self, term: Term, matching: int, visible: int, found: list[tuple[Part, Candidate]]) -> float:
+        """How telling a word is, its other forms among the candidates counted with it."""
+        holds = stands_in(term)
+        return rarity(term, max(matching, sum(holds(c.text, c.parts) for _, c in found)), visible)
 
     def _union(self, groups: list[list[tuple[Part, Candidate]]]) -> list[tuple[Part, Candidate]]:
         return list({(part.agent_id, c.message_no): (part, c) for group in groups for part, c in group}.values())
@@ -236,17 +250,27 @@ class Stream:
         return taken, taken[-1].message_no
 
     def _by_score(self, stage: int, ranked: _Ranked) -> Iterator[Entry]:
-        score = scorer(Weights(self.wanted.terms, ranked.rarity, self._seen_to_ms))
         after = self._after(stage)
-        scored = [(-score(c.text, c.parts, c.time_ms), -c.time_ms, part, c) for part, c in ranked.found]
-        entries = self._in_order(stage, sorted(scored, key=lambda item: item[:2]))
+        scored = [(-score, -c.time_ms, part, c) for score, (part, c) in zip(self._scores(ranked), ranked.found, strict=True)]
+        entries = self._in_order(stage, sorted(scored, key=itemgetter(0, 1)))
         for entry in self._once_a_session(entries) if self.by_session else entries:
             if after is None or entry.key > after:
                 yield entry
 
+    def _scores(self, ranked: _Ranked) -> list[float]:
+        weights = Weights(self.wanted.terms, ranked.rarity, loosely=self.wanted.mode == "any")
+        if weights.loosely:
+            read = reader(weights)
+            told = [read(c.text, c.parts) for _, c in ranked.found]
+            found = scores_in_context(weights, [(part.agent_id, c.transcript_no, c.position) for part, c in ranked.found], told)
+        else:
+            score = scorer(weights)
+            found = [score(c.text, c.parts) for _, c in ranked.found]
+        return [aged(score, c.time_ms, self._seen_to_ms) for score, (_, c) in zip(found, ranked.found, strict=True)]
+
     def _in_order(self, stage: int, scored: list[tuple[float, int, Part, Candidate]]) -> Iterator[Entry]:
         """Entries by score and time; event ids decide among equals, and are looked up as far as the page goes."""
-        for (s, t), group in groupby(scored, key=lambda item: item[:2]):
+        for (s, t), group in groupby(scored, key=itemgetter(0, 1)):
             equal = [(part, c) for _, _, part, c in group]
             ids = self._event_ids(equal)
             keyed = [

@@ -36,6 +36,7 @@ PURE = {
     "terms",
     "tokenizer",
     "validate",
+    "wordforms",
 }
 # What everything else may lean on, from the innermost outwards.
 ORDER = ("errors", "transcript", "pure", "store", "verbs")

@@ -1,8 +1,10 @@
 """What the reconcile of one transcript reads and writes; every write checks that its snapshot still holds."""
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from shared import jsontext
 from shared.branch import Node
 from shared.errors import LeaseLost
 from shared.store import events, projection
@@ -99,15 +101,6 @@ def take_lease(conn: sqlite3.Connection, transcript_no: int, owner: str, now_ms:
         raise LeaseLost("another worker is at this session")
 
 
-def holds_lease(conn: sqlite3.Connection, transcript_no: int, owner: str, until_ms: int) -> None:
-    """The lease is renewed. raises: LeaseLost when another worker took it, or the session is gone."""
-    renewed = conn.execute(
-        "UPDATE index_state SET lease_until_ms = ? WHERE transcript_no = ? AND lease_owner = ?", (until_ms, transcript_no, owner)
-    )
-    if renewed.rowcount == 0:
-        raise LeaseLost("another worker is at this session")
-
-
 def drop_lease(conn: sqlite3.Connection, transcript_no: int, owner: str) -> None:
     conn.execute(
         "UPDATE index_state SET lease_owner = NULL, lease_until_ms = 0 WHERE transcript_no = ? AND lease_owner = ?", (transcript_no, owner)
@@ -118,6 +111,12 @@ def unmoved(conn: sqlite3.Connection, transcript: Transcript) -> bool:
     """Whether nothing but appends to the leaf happened to the transcript since it was read."""
     row = conn.execute("SELECT moves FROM transcripts WHERE transcript_no = ?", (transcript.transcript_no,)).fetchone()
     return row is not None and row[0] == transcript.moves
+
+
+def untouched(conn: sqlite3.Connection, transcript: Transcript, whole_to: int | None) -> bool:
+    """Whether the transcript still owes, from the same position on: nobody else published since."""
+    row = conn.execute("SELECT pending_reason, whole_to FROM index_state WHERE transcript_no = ?", (transcript.transcript_no,)).fetchone()
+    return row is not None and row[0] is not None and row[1] == whole_to
 
 
 # --------------------------------------------------------------------------------------------------------- publish
@@ -173,17 +172,21 @@ def note_failure(conn: sqlite3.Connection, transcript_no: int, owner: str, error
     )
 
 
+StoredEvent = tuple[int, int, str | None, int, int, str | None]  # seq, depth, role, time_ms, stored_ms, payload
+
 PAYLOADS = """
-    SELECT e.seq, e.depth, e.kind, e.role, e.time_ms, e.stored_ms, e.payload
+    SELECT e.seq, e.depth, e.role, e.time_ms, e.stored_ms,
+           CASE WHEN e.kind = 'message' AND e.role IN (SELECT value FROM json_each(:roles)) THEN e.payload END
     FROM json_each(:seqs) AS w
     CROSS JOIN events AS e ON e.transcript_no = :transcript_no AND e.seq = w.value
     ORDER BY e.depth
 """
 
 
-def payloads(conn: sqlite3.Connection, transcript_no: int, seqs: str) -> list[tuple[int, int, str, str | None, int, int, str]]:
-    """(seq, depth, kind, role, time_ms, stored_ms, payload) of these events; seqs is a JSON list."""
-    return conn.execute(PAYLOADS, {"transcript_no": transcript_no, "seqs": seqs}).fetchall()
+def payloads(conn: sqlite3.Connection, transcript_no: int, seqs: Sequence[int], roles: Sequence[str]) -> list[StoredEvent]:
+    """These events by depth; of one that is no message of these roles without the payload, which may be large."""
+    values = {"transcript_no": transcript_no, "seqs": jsontext.dumps(seqs), "roles": jsontext.dumps(roles)}
+    return conn.execute(PAYLOADS, values).fetchall()
 
 
 def document_of(conn: sqlite3.Connection, message_no: int) -> tuple[str, str] | None:

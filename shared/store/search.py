@@ -7,6 +7,7 @@ leaves this module needs another look at who may see it.
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from shared import jsontext
 from shared.store.lists import in_texts
@@ -38,14 +39,14 @@ class Filter:
     without: tuple[int, ...] = ()  # sessions left out
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A visible message that matches."""
+class Candidate(NamedTuple):
+    """A visible message that matches. A tuple, for a request makes a thousand of them."""
 
     message_no: int
     transcript_no: int
     seq: int
     session_no: int
+    position: int
     text: str
     parts: str
 
@@ -77,7 +78,7 @@ def has_demoted(conn: sqlite3.Connection) -> bool:
 
 # -------------------------------------------------------------------------------------------------------- matches
 
-_CANDIDATE = "m.message_no, m.transcript_no, m.seq, m.session_no, f.text, f.parts"
+_CANDIDATE = "m.message_no, m.transcript_no, m.seq, m.session_no, m.position, f.text, f.parts"
 
 # CROSS JOIN keeps the full-text index as the outer loop: newest first, it stops as soon as enough visible rows are found.
 _MATCHES = """
@@ -85,20 +86,29 @@ _MATCHES = """
     CROSS JOIN messages AS m ON m.message_no = f.rowid
     WHERE f.message_index MATCH :match
       AND f.rowid BETWEEN :low AND :high
+"""
+_ON_BRANCH = """
       AND NOT EXISTS (
           SELECT 1 FROM marks AS k
           WHERE k.transcript_no = m.transcript_no AND k.to_generation >= m.generation
             AND k.from_generation <= m.generation AND m.position > k.mark
       )
 """
+_NOT_INCOGNITO = " AND m.session_no NOT IN (SELECT session_no FROM sessions WHERE incognito = 1)"
 
 
 def _clauses(wanted: Filter) -> str:
-    clauses = _MATCHES
+    clauses = _MATCHES + _narrowed(wanted)
     if wanted.sessions.numbers is None:
-        clauses += " AND m.session_no NOT IN (SELECT session_no FROM sessions WHERE incognito = 1)"
+        clauses += _NOT_INCOGNITO
     elif len(wanted.sessions.numbers) > FEW:
         clauses += " AND m.session_no IN (SELECT value FROM json_each(:numbers))"
+    return clauses
+
+
+def _narrowed(wanted: Filter) -> str:
+    """What a row must fulfil beside the words and the sessions."""
+    clauses = _ON_BRANCH
     if wanted.role is not None:
         clauses += " AND m.role = :role"
     if wanted.stored_to_ms is not None:
@@ -136,7 +146,7 @@ def candidates(conn: sqlite3.Connection, match: str, wanted: Filter, limit: int)
     if _nothing(wanted):
         return []
     statement = f"SELECT {_CANDIDATE} {_clauses(wanted)} ORDER BY f.rowid DESC LIMIT :limit"
-    return [Candidate(*row) for row in conn.execute(statement, _values(wanted, match, limit))]
+    return list(map(Candidate._make, conn.execute(statement, _values(wanted, match, limit))))
 
 
 def numbers(conn: sqlite3.Connection, match: str, wanted: Filter, limit: int) -> list[int]:
@@ -145,6 +155,25 @@ def numbers(conn: sqlite3.Connection, match: str, wanted: Filter, limit: int) ->
         return []
     statement = f"SELECT m.message_no {_clauses(wanted)} ORDER BY f.rowid DESC LIMIT :limit"
     return [row[0] for row in conn.execute(statement, _values(wanted, match, limit))]
+
+
+_IN_ALL = "FROM messages AS m WHERE m.message_no BETWEEN :low AND :high" + _NOT_INCOGNITO
+_IN_SOME = """
+    FROM json_each(:numbers) AS w
+    CROSS JOIN transcripts AS t ON t.session_no = w.value
+    CROSS JOIN messages AS m ON m.transcript_no = t.transcript_no AND m.message_no BETWEEN :low AND :high
+    WHERE TRUE
+"""
+
+
+def visible_messages(conn: sqlite3.Connection, wanted: Filter, limit: int) -> int:
+    """How many messages are visible inside the filters, counted up to limit."""
+    if _nothing(wanted):
+        return 0
+    numbers = wanted.sessions.numbers
+    rows = (_IN_ALL if numbers is None else _IN_SOME) + _narrowed(wanted)
+    values = {**_values(wanted, "", limit), "numbers": jsontext.dumps(numbers)}
+    return len(conn.execute(f"SELECT 1 {rows} LIMIT :limit", values).fetchall())
 
 
 EVENT_IDS = """
