@@ -125,6 +125,12 @@ class World:
         return verify_agent(self.store, agent_id, repair=repair, now_ms=self.now())
 
 
+LEASED = """
+    SELECT 1 FROM index_state AS i JOIN sessions AS s ON s.session_no = i.session_no
+    WHERE s.session_key = ? AND i.lease_owner IS NOT NULL
+"""
+
+
 class Session:
     """One session, seen by its own caller."""
 
@@ -163,6 +169,12 @@ class Session:
 
     def reconcile(self, worker: str = "w1", beat: Callable[[], None] = lambda: None) -> Reconciled:
         return reconcile_session(self.world.store, self.agent_id, self.key, worker, self.world.now, beat)
+
+    def leased(self) -> bool:
+        """Whether a worker holds a transcript of the session."""
+        with self.world.store.reader(self.agent_id) as conn:
+            held = conn.execute(LEASED, (self.key,))
+            return held.fetchone() is not None
 
     # ------------------------------------------------------------------------------------------------ reading
 

@@ -1,10 +1,10 @@
 """Reconcile: make the rows of a pending session equal its active branch, by the difference.
 
-1. Take the session's lease, and take over what another program wrote.
+1. Take over what another program wrote, if something was.
 2. Read a snapshot: the branch and the rows beyond the position up to which they are known to agree.
-3. Step by step, compute outside any write lock, then publish in a short transaction that first checks that the lease is held and that
-   nothing but appends happened; a move of the leaf or a foreign write starts over from what is done.
-4. When the branch's end is reached, nothing is owed any more.
+3. Step by step, compute outside any write lock, then publish in a short transaction that first takes or renews the session's lease and
+   checks that nobody published since and nothing but appends happened; a move of the leaf or a foreign write starts over from what is done.
+4. With the step that reaches the branch's end nothing is owed any more: a session of one step costs one commit.
 
 A killed worker leaves a lease that runs out and rows that are right as far as they go: the next one goes on from there.
 """
@@ -24,13 +24,13 @@ from shared.errors import IndexDamaged, LeaseLost, SessionSearchError, StoreUnav
 from shared.store import Store, foreign, owed, projection
 from shared.store.connect import read_transaction, write_transaction
 from shared.store.foreign import ADDED
-from shared.store.owed import Change, Row, Snapshot
+from shared.store.owed import Change, Row, Snapshot, StoredEvent
 from shared.store.projection import TIME_SHIFT, NewMessage, State, read_state, time_floor
 from shared.store.registry import Catalogue
 from shared.store.sessions import Transcript, find_transcript
 
 LONGEST_STEP_S = 0.02  # a publish that took longer halves the next step: the write lock is held for 50 ms at most
-MAX_STEP = 400  # messages a step
+MAX_STEP = 800  # messages a step
 MIN_STEP = 8
 MAX_STEP_CHARS = 400_000
 MAX_ATTEMPTS = 6
@@ -89,6 +89,7 @@ class _Work:
         self._owner, self._now_ms, self._beat, self._failing = worker_id, now_ms, beat, failing
         self._catalogue: Catalogue = store.catalogue()  # of the attempt
         self._step = MAX_STEP // 4
+        self._whole_to: int | None = None  # as the snapshot, or the step before, left it
         self.added = self.removed = 0
 
     def run(self) -> None:
@@ -113,36 +114,45 @@ class _Work:
     def _attempt(self) -> bool:
         """Works from one snapshot; False when it stopped holding and another is to be taken."""
         self._catalogue = self._store.catalogue()
-        if self._begin() is None:
-            return True
-        with self._store.reader(self._agent_id) as conn, read_transaction(conn, self._path):
-            transcript, state = self._read(conn)
-            if transcript is None or state is None or state.pending_reason is None:
-                return True
-            if state.foreign_writes or projection.made_by(conn) != self._maker():
+        snapshot = self._snapshot()
+        if snapshot is None and self._begin():
+            snapshot = self._snapshot()
+            if snapshot is None:
                 return False
-            snapshot = owed.take_snapshot(conn, transcript, state)
+        if snapshot is None:
+            return True
+        self._whole_to = snapshot.state.whole_to
         try:
             return self._apply(snapshot)
         except _Moved:
             return False
 
-    def _begin(self) -> Transcript | None:
-        """Takes the lease and takes over foreign writes; None when nothing is owed."""
+    def _snapshot(self) -> Snapshot | None:
+        """What is to be compared; None when nothing is owed, or something must be written first."""
+        with self._store.reader(self._agent_id) as conn, read_transaction(conn, self._path):
+            transcript, state = self._read(conn)
+            if transcript is None or state is None or state.pending_reason is None:
+                return None
+            if state.foreign_writes or projection.condemned(conn) or projection.made_by(conn) != self._maker():
+                return None
+            return owed.take_snapshot(conn, transcript, state)
+
+    def _begin(self) -> bool:
+        """Takes the lease and writes what a snapshot rests on; False when nothing is owed."""
         now_ms = self._now_ms()
         with self._store.writer(self._agent_id) as conn, write_transaction(conn, self._path):
             projection.adopt(conn, self._maker(), now_ms)
             transcript, state = self._read(conn)
             if transcript is None or state is None or state.pending_reason is None:
-                return None
+                return False
             if projection.condemned(conn):
                 projection.drop_index(conn, now_ms)
             owed.take_lease(conn, transcript.transcript_no, self._owner, now_ms, self._lease_end(now_ms))
             if state.foreign_writes > ADDED:
-                transcript = foreign.rework(conn, transcript, now_ms)
+                foreign.rework(conn, transcript, now_ms)
             elif state.foreign_writes:
-                transcript = foreign.take_over(conn, transcript, now_ms)
-            return transcript
+                foreign.take_over(conn, transcript, now_ms)
+            return True
 
     def _read(self, conn: sqlite3.Connection) -> tuple[Transcript | None, State | None]:
         transcript = find_transcript(conn, self._session_id)
@@ -158,10 +168,10 @@ class _Work:
     # ------------------------------------------------------------------------------------------------ steps
 
     def _apply(self, snapshot: Snapshot) -> bool:
-        """Publishes the difference step by step. raises: _Moved."""
+        """Publishes the difference step by step; whether nothing is owed any more. raises: _Moved."""
         position, at = snapshot.done, 0
         stale = snapshot.stale  # by position
-        while at < len(snapshot.path) or stale:
+        while True:
             seqs = snapshot.path[at : at + self._step]
             change, used = self._computed(snapshot, seqs, position)
             at, position = at + used, position + used
@@ -169,8 +179,10 @@ class _Work:
             taken, stale = stale[: min(passed, 2 * self._step)], stale[min(passed, 2 * self._step) :]
             remove = [*change.remove, *(row.message_no for row in taken)]
             done = min([position, *(row.position - 1 for row in stale[:1])])  # the next worker must find what is left
-            self._publish(snapshot, Change(remove, change.unhide, change.add, done))
-        return self._settle(snapshot)
+            last = at >= len(snapshot.path) and not stale
+            settled = self._publish(snapshot, Change(remove, change.unhide, change.add, done), last=last)
+            if last:
+                return settled
 
     def _computed(self, snapshot: Snapshot, seqs: list[int], position: int) -> tuple[Change, int]:
         """What the next events of the branch need, and how many of them the step takes."""
@@ -179,14 +191,14 @@ class _Work:
         add: list[NewMessage] = []
         chars = used = 0
         with self._store.reader(self._agent_id) as conn, read_transaction(conn, self._path):
-            found = owed.payloads(conn, snapshot.transcript.transcript_no, jsontext.dumps(self._to_read(snapshot, seqs)))
+            found = owed.payloads(conn, snapshot.transcript.transcript_no, self._to_read(snapshot, seqs), searchable.SEARCHED_ROLES)
             by_seq = {row[0]: row for row in found}
             for seq in seqs:
                 used += 1
                 row = snapshot.rows.get(seq)
                 if (event := by_seq.get(seq)) is not None:
                     message = self._message(event)
-                    chars += len(event[6])
+                    chars += len(event[5] or "")
                     if row is not None and not self._equal(conn, row, message, snapshot.transcript):
                         remove.append(row.message_no)
                         row = None
@@ -208,10 +220,10 @@ class _Work:
         same_time = time_floor(message.time_ms) == row.message_no >> TIME_SHIFT << TIME_SHIFT
         return same_time and owed.document_of(conn, row.message_no) == (message.document.text, message.document.parts)
 
-    def _message(self, event: tuple[int, int, str, str | None, int, int, str]) -> NewMessage | None:
+    def _message(self, event: StoredEvent) -> NewMessage | None:
         """The row an event of the branch should have; None when it has no searchable text."""
-        seq, depth, kind, role, time_ms, stored_ms, payload = event
-        if kind != "message" or role not in searchable.SEARCHED_ROLES:
+        seq, depth, role, time_ms, stored_ms, payload = event
+        if payload is None or role is None:
             return None
         try:
             text = searchable.message_text(jsontext.loads(payload, max_levels=1_000))
@@ -219,20 +231,27 @@ class _Work:
             raise UnreadableEvent(f"the event at position {seq} cannot be read", seq) from None
         return NewMessage(seq, depth, time_ms, stored_ms, role, shown_text.indexed(text, self._catalogue)) if text else None
 
-    def _publish(self, snapshot: Snapshot, change: Change) -> None:
+    def _publish(self, snapshot: Snapshot, change: Change, *, last: bool) -> bool:
+        """Writes one step; the last one settles the transcript too, if it can be."""
         begun = time.monotonic()
+        settled = False
         with self._store.writer(self._agent_id) as conn, write_transaction(conn, self._path):
             begun = time.monotonic()
             self._check(conn, snapshot)
             owed.publish(conn, snapshot, change)
+            if last:
+                settled = self._settle(conn, snapshot)
+        self._whole_to = change.done
         self._adapt(time.monotonic() - begun)
         self.added += len(change.add)
         self.removed += len(change.remove)
         self._beat()
+        return settled
 
     def _check(self, conn: sqlite3.Connection, snapshot: Snapshot) -> None:
-        owed.holds_lease(conn, snapshot.transcript.transcript_no, self._owner, self._lease_end(self._now_ms()))
-        if not owed.unmoved(conn, snapshot.transcript):
+        now_ms = self._now_ms()
+        owed.take_lease(conn, snapshot.transcript.transcript_no, self._owner, now_ms, self._lease_end(now_ms))
+        if not owed.unmoved(conn, snapshot.transcript) or not owed.untouched(conn, snapshot.transcript, self._whole_to):
             raise _Moved
 
     def _adapt(self, took_s: float) -> None:
@@ -242,21 +261,18 @@ class _Work:
         elif took_s < LONGEST_STEP_S / 3:
             self._step = min(MAX_STEP, self._step * 2)
 
-    def _settle(self, snapshot: Snapshot) -> bool:
+    def _settle(self, conn: sqlite3.Connection, snapshot: Snapshot) -> bool:
         """Nothing is owed, unless events came meanwhile that were not indexed by their append."""
-        with self._store.writer(self._agent_id) as conn, write_transaction(conn, self._path):
-            self._check(conn, snapshot)
-            transcript, state = self._read(conn)
-            if transcript is None or state is None:
-                return True
-            number = transcript.transcript_no
-            if state.pending_reason == "edited" and (seq := owed.has_unreadable(conn, number)) is not None:
-                raise UnreadableEvent(f"the event at position {seq} cannot be read", seq)
-            if transcript.last_seq != snapshot.transcript.last_seq and not snapshot.state.indexed:
-                conn.execute("UPDATE index_state SET indexed = 1 WHERE transcript_no = ?", (number,))
-                return False
-            owed.settle(conn, number)
+        transcript, state = self._read(conn)
+        if transcript is None or state is None:
             return True
+        number = transcript.transcript_no
+        if state.pending_reason == "edited" and (seq := owed.has_unreadable(conn, number)) is not None:
+            raise UnreadableEvent(f"the event at position {seq} cannot be read", seq)
+        if transcript.last_seq != snapshot.transcript.last_seq and not snapshot.state.indexed:
+            return False
+        owed.settle(conn, number)
+        return True
 
     def _fail(self, error: SessionSearchError, *, parked: bool) -> None:
         now_ms = self._now_ms()

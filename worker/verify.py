@@ -92,9 +92,9 @@ class _Check:
         have, surplus = check.rows_of(conn, transcript.transcript_no)
         path = events.branch_beyond(conn, transcript.transcript_no, rows.leaf_node(conn, transcript), 0)
         for start in range(0, len(path), 500):
-            seqs = jsontext.dumps(path[start : start + 500])
-            for seq, depth, kind, role, time_ms, _, payload in owed.payloads(conn, transcript.transcript_no, seqs):
-                text = self._text(kind, role, payload)
+            found = owed.payloads(conn, transcript.transcript_no, path[start : start + 500], searchable.SEARCHED_ROLES)
+            for seq, depth, role, time_ms, _, payload in found:
+                text = self._text(payload)
                 row = have.pop(seq, None)
                 if text is None:
                     yield f"the event at position {seq} cannot be read"
@@ -111,8 +111,8 @@ class _Check:
         for row in surplus:
             yield f"the message at position {row.seq} is indexed more than once"
 
-    def _text(self, kind: str, role: str | None, payload: str) -> str | None:
-        if kind != "message" or role not in searchable.SEARCHED_ROLES:
+    def _text(self, payload: str | None) -> str | None:
+        if payload is None:
             return ""
         try:
             return searchable.message_text(jsontext.loads(payload, max_levels=1_000))

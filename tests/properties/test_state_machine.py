@@ -300,8 +300,9 @@ class Machine(RuleBasedStateMachine):
         try:
             session.reconcile("killed", dies_after(steps))
         except Killed:
-            with pytest.raises(LeaseLost):
-                session.reconcile("other")
+            if session.leased():  # nothing is, before the first step is published
+                with pytest.raises(LeaseLost):
+                    session.reconcile("other")
             self.partly_reconciled(session)
         else:
             self.reconciled(session)

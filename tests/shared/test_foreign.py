@@ -377,12 +377,12 @@ def test_writes_go_on_in_a_parked_session(line):
 
 
 def test_a_write_from_outside_while_a_worker_is_at_the_session_is_taken_over_by_it(agent):
-    agent.send(*(message(f"e{n}", "alpha") for n in range(300)))
+    agent.send(*(message(f"e{n}", "alpha") for n in range(900)))
     agent.edit_outside("e0", message("e0", "beta"))
     writes = [lambda: agent.add_outside(message("n", "new")), lambda: agent.delete_outside("e5"), lambda: agent.edit_outside("e9", message("e9", "beta"))]
 
     agent.reconcile(beat=lambda: writes.pop()() if writes else None)
 
     assert agent.world.verify() == []
-    assert agent.listed()["messages"] == 295  # from the event after the gap on, and the new one
+    assert agent.listed()["messages"] == 895  # from the event after the gap on, and the new one
     assert (agent.found("beta"), agent.found("new")) == (["e9"], ["n"])
