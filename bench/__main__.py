@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import agents, append, history, ranking, reconcile, rewind, search, throughput
+from bench import agents, append, history, peers, ranking, reconcile, rewind, search, throughput
 from bench.figures import Row, guarded
 from bench.ground import Ground, Options
 from bench.table import exit_code, render
@@ -33,6 +33,7 @@ ROWS: tuple[tuple[frozenset[str], str, Callable[[Ground], list[Row]]], ...] = (
     (frozenset({"2"}), "search while sessions are pending", search.pending_rows),
 )
 NUMBERS = frozenset[str]().union(*(numbers for numbers, _, _ in ROWS))
+QUICK = {"messages": 10_000, "samples": 8, "long_session": 10_000, "agents": 50, "repeats": 30, "searches": 500, "load_s": 3.0}
 QUICK_LEFT_OUT = frozenset({"3", "11", "R", "2", "9"})  # not without being asked for: they take longer than all else together
 
 
@@ -48,20 +49,20 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Options, Path | None]
     parser.add_argument("--cache", type=Path, metavar="DIR", help="keep the corpora there for the next run")
     parser.add_argument("--questions", type=Path, default=QUESTIONS, metavar="DIR", help="conversations with questions, for ranking")
     parser.add_argument("--planted", action="store_true", help="ask them also as the oldest sessions of the main corpus")
+    parser.add_argument("--peer-python", default=sys.executable, metavar="FILE", help="the interpreter that has the extra `bench`")
     parser.add_argument("--no-peers", action="store_true", help="leave other programs out")
     parser.add_argument("--json", type=Path, metavar="FILE", help="all figures")
     given = parser.parse_args(arguments)
     if given.messages is not None and given.messages < 1_000:
         parser.error("--messages must be 1,000 or more")
-    quick: dict[str, Any] = {"messages": 10_000, "samples": 8, "long_session": 10_000, "agents": 50, "repeats": 30, "searches": 500, "load_s": 3.0}
-    sizes = quick if given.quick else {"messages": 1_000_000 if given.full else given.messages or 100_000}
+    sizes: dict[str, Any] = QUICK if given.quick else {"messages": 1_000_000 if given.full else given.messages or 100_000}
     options = Options(
         **sizes,
         seed=given.seed,
         only=given.only or (NUMBERS - QUICK_LEFT_OUT if given.quick else frozenset()),
         questions=given.questions if given.questions.is_dir() else None,
         planted=given.planted,
-        peers=not given.no_peers,
+        peer_python="" if given.no_peers else given.peer_python,
         cache=given.cache,
     )
     return options, given.json
@@ -87,6 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for numbers, what, measure in ROWS:
                 if any(map(ground.wanted, numbers)):
                     rows += guarded(min(numbers, key=_order), what, lambda measure=measure: measure(ground))  # type: ignore[misc]
+            rows += guarded("P", "other programs", lambda: peers.fill(ground, rows))
         finally:
             ground.close()
     rows.sort(key=lambda row: _order(row.number))

@@ -50,7 +50,7 @@ PLANTS = (
     Plant("tool result", "xqresult", "tool_result", "line xqresult end", 3),
     Plant("reasoning", "xqthought", "thinking", "perhaps xqthought matters", 3),
     Plant("arguments", "xqargument", "tool_call", "xqargument", 3),
-    Plant("left branch", "xqabandoned", "abandoned", "let us try xqabandoned instead", 3),
+    Plant("left branch", "xqabandoned", "abandoned", "let us try xqabandoned instead", 20),  # few sessions have one
 )
 
 

@@ -37,7 +37,7 @@ class Options:
     repeats: int = 100  # of single appends; rewinds are a fifth
     searches: int = 10_000  # before the memory of the web process is read
     load_s: float = 20.0
-    peers: bool = True
+    peer_python: str = ""  # the interpreter that has other programs installed; empty: they are left out
     only: frozenset[str] = frozenset()
     questions: Path | None = None
     planted: bool = False

@@ -1,4 +1,4 @@
-"""python -m bench.probe FILE: asks for a database's write lock until its input ends; prints the longest wait (ms) and how often it asked."""
+"""python -m bench.probe FILE: asks for its write lock until the input ends; prints the longest wait in ms, and how often it asked."""
 
 import select
 import sys

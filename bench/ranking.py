@@ -17,8 +17,8 @@ from bench.raw import memory_index
 from bench.service import Service
 
 DEPTHS = (1, 5, 10, 25)
-STOP_TEXT = """a an and any are as at be been before being but by can could did do does during for from had has have he her his how i in into
-    is it its may might of on or our she should so some that the their then there these they this those to was we were what when where
+STOP_TEXT = """a an and any are as at be been before being but by can could did do does during for from had has have he her his how i in
+    into is it its may might of on or our she should so some that the their then there these they this those to was we were what when where
     which while who whom whose why will with would you your"""
 STOP = frozenset(STOP_TEXT.split())
 
@@ -29,7 +29,7 @@ def rows(ground: Ground) -> list[Row]:
     """Recall alone, and, when it is asked for, with the conversations planted as the oldest sessions among the main corpus."""
     folder = ground.options.questions
     if folder is None or not (found := sorted(folder.glob("conversation-*.json"))):
-        return [Row("R", "evidence among the first ten, match any", "more than FTS5 porter", notes=["no folder of questions here; left out"])]
+        return [Row("R", "evidence among the first ten, match any", notes=["there is no folder of questions here; left out"])]
     conversations = [json.loads(path.read_text("utf-8")) for path in found]
     with Service(ground.folder / "ranking", visibility="agent") as service:
         service.serve()

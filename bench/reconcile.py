@@ -86,7 +86,8 @@ def long_rows(ground: Ground) -> list[Row]:
     lock.ours = f"longest {short(longest)} ms; appends {ms(taken)}, p99 {short(percentile(taken, 0.99))} ms"
     lock.beside, lock.reached = f"asked for {asked:,.0f} times", longest <= LOCK_MS and percentile(taken, 0.99) <= APPEND_MS
     lock.detail = {"seconds": seconds, "longest wait ms": longest, "appends": summary(taken)}
-    memory = Row("9", f"memory of the worker that reconciled a session of {length:,}", f"{WORKER_MB:.0f} MB", f"{short(peak)} MB at its peak")
+    memory = Row("9", f"memory of the worker that reconciled a session of {length:,}", f"{WORKER_MB:.0f} MB")
+    memory.ours = f"{short(peak)} MB at its peak"
     memory.beside, memory.ratio, memory.reached = f"{short(own)} MB of it no file", short(peak / WORKER_MB), peak <= WORKER_MB
     memory.detail = {"peak MB": peak, "anonymous MB": own}
     return [row for row in (lock, memory) if ground.wanted(row.number)]
