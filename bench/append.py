@@ -15,6 +15,7 @@ CALL = 1_000  # events, the most that one call takes
 CALLS = 20
 RATE = 15_000.0  # messages a second
 AGENT, SHORT, LONG, BULK = "writer", "agent:writer:short", "agent:writer:long", "agent:writer:bulk"
+# The empty request: checked and authenticated like every other, for a caller who has nothing.
 NOBODY = {"caller": {"agentId": "nobody", "sessionKey": "agent:nobody:main"}, "limit": 1}
 
 

@@ -59,7 +59,7 @@ class Built:
     rows: int
     jsonl_bytes: int
     worker_peak_mb: float
-    data_bytes: int
+    data_files: dict[str, int]  # bytes by file of the data folder
 
 
 def say(text: str) -> None:
@@ -128,6 +128,7 @@ class Ground:
     def load_raw(self, name: str, files: Path) -> tuple[Raw, tuple[int, float]]:
         """Raw FTS5 of a corpus' rows, with how many they are and the seconds that the inserts took."""
         say(f"raw FTS5 of {files.name}")
+        self.folder.mkdir(exist_ok=True)
         path = self.folder / f"{name}.sqlite"
         path.unlink(missing_ok=True)
         raw = Raw(path)
@@ -189,7 +190,7 @@ class Ground:
             rows=_lines(files / "rows.jsonl"),
             jsonl_bytes=sum(path.stat().st_size for path in transcripts),
             worker_peak_mb=peak,
-            data_bytes=service.bytes,
+            data_files=service.files,
         )
 
     @cached_property

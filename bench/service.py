@@ -115,9 +115,9 @@ class Service:
         return max(peak for peak, _ in found), max(own for _, own in found)
 
     @property
-    def bytes(self) -> int:
-        """The size of every file of the data folder."""
-        return sum(path.stat().st_size for path in self.data.rglob("*") if path.is_file())
+    def files(self) -> dict[str, int]:
+        """The size of every file of the data folder, in bytes."""
+        return {str(path.relative_to(self.data)): path.stat().st_size for path in sorted(self.data.rglob("*")) if path.is_file()}
 
 
 @contextmanager
