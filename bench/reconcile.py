@@ -63,9 +63,9 @@ def long_rows(ground: Ground) -> list[Row]:
     service.serve()
     sent = append.messages(3_000, ground.options.seed + 5, "beside")
     taken: list[float] = []
-    with service.client() as client:
-        client.post(append.PATH, {"agentId": AGENT, "sessionKey": key_of(AGENT, "beside"), "events": [sent[0][0]]})
-        probe = _probe(agent_file(service.data, AGENT))
+    beside = key_of(AGENT, "beside")
+    with service.client() as client, _probe(agent_file(service.data, AGENT)) as probe:
+        client.post(append.PATH, {"agentId": AGENT, "sessionKey": beside, "events": [sent[0][0]]})
         watch = Watch(service.data)
         service.run("reindex", "--all")
         say("reconciling it")
@@ -73,13 +73,11 @@ def long_rows(ground: Ground) -> list[Row]:
         for event, _ in sent[1:]:
             if not watch.owes():
                 break
-            client.post(append.PATH, {"agentId": AGENT, "sessionKey": key_of(AGENT, "beside"), "events": [event]})
+            client.post(append.PATH, {"agentId": AGENT, "sessionKey": beside, "events": [event]})
             taken.append(client.ms)
             time.sleep(PAUSE_S)
         seconds = watch.until_settled(3_600) - begun
-    probe.stdin.close()  # type: ignore[union-attr]
-    longest, asked = (float(word) for word in probe.stdout.read().split())  # type: ignore[union-attr]
-    probe.wait()
+        longest, asked = (float(word) for word in probe.communicate()[0].split())
     peak, own = service.peak_mb("worker")
     lock = Row("8", f"write lock held while a session of {length:,} is reconciled")
     lock.target = f"{LOCK_MS:.0f} ms; appends p99 {APPEND_MS:.0f} ms"
@@ -94,7 +92,7 @@ def long_rows(ground: Ground) -> list[Row]:
 
 
 def _probe(path: Path) -> "subprocess.Popen[str]":
-    """A process of its own that asks for the write lock of this file until its input is closed."""
+    """A process of its own that asks for the write lock of this file until its input is closed, and prints what it saw."""
     return subprocess.Popen([sys.executable, "-m", "bench.probe", str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 

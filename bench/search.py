@@ -32,7 +32,7 @@ def rows(ground: Ground) -> list[Row]:
 
 
 def _line(ground: Ground, name: str, found: dict[str, list[float]], raw: list[float], missing: int) -> Row:
-    worst, slowest = slowest_set(found)
+    worst, slowest = _slowest_set(found)
     row = Row("1", f"search, {name}", f"{TARGET_MS:.0f} ms p95", f"{ms(slowest)} (sees {worst})", "raw " + ms(raw) if raw else "")
     row.reached = percentile(slowest, 0.95) <= TARGET_MS if name not in APART else None
     if raw:
@@ -59,7 +59,7 @@ def _by_set(figures: Mapping[str, float], unit: str = "") -> str:
     return ", ".join(f"{which}: {short(value)}{unit}" for which, value in figures.items())
 
 
-def slowest_set(found: Mapping[str, list[float]]) -> tuple[str, list[float]]:
+def _slowest_set(found: Mapping[str, list[float]]) -> tuple[str, list[float]]:
     return max(found.items(), key=lambda one: percentile(one[1], 0.95))
 
 
@@ -79,8 +79,9 @@ def measure(service: Service, callers: Mapping[str, dict[str, Any]], asked: Mapp
     return samples, missing
 
 
-def _search(client: Client, caller: dict[str, Any], query: str, **more: object) -> tuple[float, int]:
-    answer = client.post(PATH, {"query": query, "caller": caller, **more})
+def _search(client: Client, caller: dict[str, Any], query: str) -> tuple[float, int]:
+    """Milliseconds, and how many hits there were."""
+    answer = client.post(PATH, {"query": query, "caller": caller})
     return client.ms, len(answer["results"])
 
 
@@ -134,7 +135,7 @@ def _pending_files(ground: Ground, count: int) -> Path:
 
 
 def growth_rows(ground: Ground) -> list[Row]:
-    """Row 13: a rare term in a small corpus and in the main one, each for a caller who sees ten sessions and for one who sees all."""
+    """Row 13: a rare term in a small corpus and in the main one, for callers who see few and all sessions; the worst of them counts."""
     options = replace(ground.options, messages=10_000 if ground.options.messages > 10_000 else 1_000)
     small = Ground(options, ground.folder / "small")
     try:
