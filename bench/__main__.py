@@ -33,7 +33,7 @@ ROWS: tuple[tuple[frozenset[str], str, Callable[[Ground], list[Row]]], ...] = (
     (frozenset({"2"}), "search while sessions are pending", search.pending_rows),
 )
 NUMBERS = frozenset[str]().union(*(numbers for numbers, _, _ in ROWS))
-QUICK = {"messages": 10_000, "samples": 8, "long_session": 10_000, "agents": 50, "repeats": 30, "searches": 500, "load_s": 3.0}
+QUICK = {"messages": 10_000, "samples": 8, "long_session": 5_000, "agents": 50, "repeats": 25, "searches": 500, "load_s": 3.0}
 QUICK_LEFT_OUT = frozenset({"3", "11", "R", "2", "9"})  # not without being asked for: they take longer than all else together
 
 

@@ -39,8 +39,7 @@ def _two_workers(ground: Ground) -> Row:
     each = max(1_000, ground.options.messages // AGENTS // 2)
     files = [ground.files(Corpus(each, ground.options.seed + n, name="e"), f"agent-{n}") for n in range(AGENTS)]
     with Service(ground.folder / "eight") as service:
-        for one in files:
-            service.import_folder(one / "transcripts")
+        service.import_folder(*(one / "transcripts" for one in files))
         for workers in (1, 2):
             with Service(ground.folder / f"eight-{workers}") as copy:
                 shutil.copytree(service.data, copy.data)

@@ -101,10 +101,10 @@ class Service:
         self._token = self._token or self.run("token", "platform").strip()
         return Client(self.port, self._token)
 
-    def import_folder(self, folder: Path) -> float:
-        """The transcripts below a folder are imported and owe their index; the seconds it took. raises: RuntimeError."""
+    def import_folder(self, *folders: Path) -> float:
+        """The transcripts below these folders are imported and owe their index; the seconds it took. raises: RuntimeError."""
         begun = time.monotonic()
-        self.run("import", "openclaw", folder)
+        self.run("import", "openclaw", *folders)
         return time.monotonic() - begun
 
     # -- looking on

@@ -27,16 +27,18 @@ def fill(ground: Ground, rows: Sequence[Row]) -> list[Row]:
     if ground.options.messages > MOST:
         fitting[-1].notes.append(f"other programs were left out: they are run up to {MOST:,} messages")
         return []
-    fitting[-1].notes.append("other programs are called as functions in their own process: no HTTP, no visibility, no redaction")
-    failed = []
+    failed, ran = [], False
     for module, name in PEERS.items():
         if not _installed(ground.options.peer_python, module):
             fitting[-1].notes.append(f"{name} is not installed and was left out")
             continue
         try:
             _write(fitting, name, _run(ground, module))
+            ran = True
         except (OSError, RuntimeError, subprocess.SubprocessError) as e:
             failed.append(Row("P", name, failed=" ".join(str(e).split())[-300:]))
+    if ran:
+        fitting[-1].notes.append("other programs are called as functions in their own process: no HTTP, no visibility, no redaction")
     return failed
 
 

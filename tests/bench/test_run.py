@@ -17,7 +17,7 @@ def test_a_row_is_measured_on_real_processes_and_nothing_is_left_behind(tmp_path
     (row,) = json.loads((tmp_path / "figures.json").read_text("utf-8"))
     assert (code, row["number"], row["failed"]) == (0, "7", "")
     assert row["detail"]["hits of abandoned text"] == 0
-    assert "rewind by 2 in a session of 10,000" in capsys.readouterr().out
+    assert "rewind by 2 in a session of 5,000" in capsys.readouterr().out
     assert list((tmp_path / "work").iterdir()) == []
 
 
