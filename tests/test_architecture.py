@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-TOPS = ("shared", "web", "worker")
+TOPS = ("shared", "web", "worker", "bench")
 MAX_LINES = 400  # past it there is a second job inside
 
 # Decide and compute; they know no row and no file, so that a table of cases is all they need for a test. A module named after one of
@@ -45,13 +45,18 @@ ORDER = ("errors", "transcript", "pure", "store", "verbs")
 BANS = (
     ("shared", ("web", "worker"), (), "the kernel knows neither of its doors: imports point inward"),
     ("worker", ("web",), (), "a job and a command need no web door"),
+    ("shared", ("bench",), (), "the benchmark is no part of the product"),
+    ("worker", ("bench",), (), "the benchmark is no part of the product"),
+    ("web", ("bench",), (), "the benchmark is no part of the product"),
+    ("bench", ("shared", "web", "worker"), (), "what is measured from outside must not be touched from inside"),
     ("web", ("worker",), ("worker.tasks",), "the web door may name a task to enqueue it; anything more would load the importers"),
     ("shared", ("flask", "werkzeug", "gunicorn", "click", "rich"), (), "what the doors are built of is no business of the kernel's"),
     ("web", ("huey", "sqlite3"), (), "nothing above shared/queue.py may know which queue it is, nothing above the store which database"),
     ("shared.store", ("huey",), (), "rows are written the same whatever runs the jobs"),
 )
 HUEY = {"shared.broker", "worker.consumer", "worker.tasks"}  # the queue's side: all that another storage of Huey's would touch
-CONNECTS = {"shared.store.connect"}  # what every connection must be (its pragmas, time-outs, guards) is written in one place
+# What every connection of ours must be (its pragmas, time-outs, guards) is written in one place; bench.raw is SQLite without us.
+CONNECTS = {"shared.store.connect", "bench.raw"}
 
 
 def test_the_kernel_knows_no_door_and_the_doors_do_not_know_each_other():
@@ -125,7 +130,7 @@ def test_no_module_has_grown_a_second_job(top):
 
 @cache
 def modules() -> dict[str, Path]:
-    """Every module of the product by its name."""
+    """Every module of the product, and of the benchmark, by its name."""
     paths = (path for top in TOPS for path in (ROOT / top).rglob("*.py"))
     return {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
 

@@ -8,6 +8,7 @@ import pytest
 from shared.searchable import message_text
 from worker.importers import openclaw
 from worker.importers.base import Problems
+from worker.importers.openclaw_index import Index
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "transcripts" / "openclaw"
 HEADER = {"type": "session", "version": 3, "id": "s1", "timestamp": "2026-01-01T00:00:00Z", "cwd": "/deck"}
@@ -155,3 +156,26 @@ def test_a_folder_that_cannot_name_an_agent_does_not(folder, tmp_path):
     source, _, _ = read_lines(tmp_path, HEADER, message("A", None), name=f"{folder}/a.jsonl")
 
     assert source.agent_id is None
+
+
+def test_naming_a_session_does_not_look_through_the_whole_index_each_time():
+    """Every label once walked all entries, so that importing 10,000 sessions with their lineage took minutes on the index alone."""
+    walked = []
+
+    class Entries(dict):
+        def items(self):
+            walked.append(len(self))
+            return super().items()
+
+    index = Index(Entries({f"agent:ada:{n}": {"sessionId": f"s{n}", "label": f"title {n}", "usageFamilySessionIds": [f"old{n}"]} for n in range(50)}))
+
+    titles = [index.label(f"{name}{n}", lambda agent_id: Index()).title for n in range(50) for name in ("s", "old")]
+
+    assert titles == [f"title {n}" for n in range(50) for _ in range(2)]
+    assert walked == [50]
+
+
+def test_the_first_entry_that_names_a_session_names_it():
+    index = Index({"agent:ada:new": {"sessionId": "s1", "label": "new"}, "agent:ada:old": {"sessionId": "s1", "label": "old"}})
+
+    assert index.label("s1", lambda agent_id: Index()).title == "new"

@@ -8,7 +8,7 @@ source: OpenClaw, src/config/sessions/types.ts (SessionEntry), src/shared/incogn
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ class Index:
 
     def label(self, session_id: str, elsewhere: "Callable[[str], Index]") -> Label:
         """What is told of a session; nothing is an ordinary one. elsewhere: the index of another agent."""
-        key = next((key for key, entry in self.entries.items() if _is_of(entry, session_id)), None)
+        key = self._key_of.get(session_id)
         if key is None:
             return Label()
         entry = self.entries[key]
@@ -61,6 +61,16 @@ class Index:
             incognito=entry.get("incognito") is True or _INCOGNITO.fullmatch(key.strip().lower()) is not None,
             spawner=self._spawner(spawned_by, key, elsewhere) if spawned_by and spawned_by != key else None,
         )
+
+    @cached_property
+    def _key_of(self) -> dict[str, str]:
+        """The key under which each session is now, or was before; the first that names it. An import asks once for every session."""
+        found: dict[str, str] = {}
+        for key, entry in self.entries.items():
+            for session_id in (entry.get("sessionId"), *shapes.sequence(entry.get("usageFamilySessionIds"))):
+                if isinstance(session_id, str):
+                    found.setdefault(session_id, key)
+        return found
 
     def _spawner(self, spawned_by: str, key: str, elsewhere: "Callable[[str], Index]") -> tuple[str | None, str] | None:
         own, other = _KEY.fullmatch(key), _KEY.fullmatch(spawned_by)
@@ -94,11 +104,6 @@ def _index(path: Path, _modified_ns: int, _size: int) -> Index:
 def told(entry: dict[str, Any]) -> dict[str, Any]:
     """What of an entry is asked for; the rest (prompts, skills, counters) is a hundred times as long."""
     return {name: entry[name] for name in _TOLD if name in entry}
-
-
-def _is_of(entry: dict[str, Any], session_id: str) -> bool:
-    """Whether the session is the one under the entry's key now, or one that was there before."""
-    return entry.get("sessionId") == session_id or session_id in shapes.sequence(entry.get("usageFamilySessionIds"))
 
 
 def _kind(key: str, entry: dict[str, Any]) -> str:
