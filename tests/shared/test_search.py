@@ -90,6 +90,9 @@ def day(agent):
         ({"session_key": "agent:ada:main"}, "43210"),
         ({"session_key": "agent:ada:mai"}, ""),
         ({"session_key": "%"}, ""),
+        ({"agent_id": "ada"}, "43210"),
+        ({"agent_id": "ada", "session_key": "agent:ada:main", "role": "user"}, "420"),
+        ({"agent_id": "ad"}, ""),
     ],
 )
 @pytest.mark.parametrize("order", ["relevance", "recent"])
@@ -227,6 +230,8 @@ def test_indexing_is_said_exactly_while_a_visible_session_inside_the_filters_is_
     assert world.search(OWNER, "alpha")["indexing"]
     assert not world.search(OWNER, "alpha", session_key="two")["indexing"]
     assert not two.search("alpha")["indexing"]
+    assert world.search(OWNER, "alpha", agent_id="ada")["indexing"]
+    assert not world.search(OWNER, "alpha", agent_id="bob")["indexing"]
     for narrow in ({"role": "assistant"}, {"after_ms": 10**14}, {"before_ms": 1}):
         assert one.search("nothing", **narrow)["indexing"]
     one.reconcile()
