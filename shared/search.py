@@ -210,7 +210,7 @@ class _Search:
         """The request's filters, as bounds of the row number, which is made from the message's time."""
         request = self._request
         low = time_floor(request.after_ms) if request.after_ms is not None else 0
-        high = time_floor(request.before_ms) - 1 if request.before_ms is not None else TOP
+        high = min(TOP, time_floor(request.before_ms) - 1) if request.before_ms is not None else TOP
         return Filter(role=request.role, low=low, high=high)
 
     def _relaxes(self, resume: Resume | None, page: Hits) -> bool:

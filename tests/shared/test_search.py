@@ -87,6 +87,8 @@ def day(agent):
         ({"after_ms": 3_000, "before_ms": 2_000}, ""),
         ({"after_ms": -5}, "43210"),
         ({"after_ms": 10**15}, ""),
+        ({"before_ms": 253_402_300_799_999}, "43210"),  # the end of the year 9999: it was past every number SQLite has, and a failure
+        ({"before_ms": 10**15}, "43210"),
         ({"session_key": "agent:ada:main"}, "43210"),
         ({"session_key": "agent:ada:mai"}, ""),
         ({"session_key": "%"}, ""),
