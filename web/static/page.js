@@ -49,9 +49,10 @@
     }
   });
   document.addEventListener("htmx:beforeSwap", function (event) {
-    if (event.detail.elt === form || event.detail.elt.id === "polling") event.detail.shouldSwap = true; // what is wrong with a query is said, too
+    const from = event.detail.requestConfig.elt;
+    if (from === form || from.id === "polling") event.detail.shouldSwap = true; // what is wrong with a query is said, too
     const first = messages && messages.firstElementChild;
-    top = event.detail.target === messages && event.detail.elt.id === "to-older" && first ? { first, at: first.getBoundingClientRect().top } : null;
+    top = from.id === "to-older" && first ? { first, at: first.getBoundingClientRect().top } : null;
   });
   for (const name of ["htmx:sendError", "htmx:timeout"]) document.addEventListener(name, unheard);
 
@@ -64,7 +65,7 @@
     else if (part === hits) extended = false;
   });
   document.addEventListener("htmx:afterRequest", function (event) {
-    if (event.detail.elt !== form && event.detail.elt.id !== "polling") return;
+    if (!event.detail.xhr.status || (event.detail.elt !== form && event.detail.elt.id !== "polling")) return;
     const now = document.querySelector("#asked [data-address]");
     if (event.detail.elt === form) history.replaceState(null, "", now.dataset.address);
     document.title = now.dataset.title;
