@@ -15,7 +15,7 @@ MESSAGES: dict[str, dict[str, Text]] = {
     "operate": {"en": "Operate", "pt": "Operação"},
     "search": {"en": "Search", "pt": "Pesquisar"},
     "reference": {"en": "Reference", "pt": "Referência"},
-    "sign_out": {"en": "Sign out", "pt": "Terminar sessão"},
+    "sign_out": {"en": "Sign out", "pt": "Sair"},
     # sign-in and errors
     "sign_in": {"en": "Sign in", "pt": "Entrar"},
     "paste_token": {"en": "Paste a token that {command} printed.", "pt": "Cole um token que {command} imprimiu."},

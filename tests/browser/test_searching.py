@@ -16,7 +16,16 @@ TURNS = 60
 def harbour(site: Site) -> Site:
     """A session of many turns with a title, and short ones that it spawned."""
     site.post("/v1/sessions/put", {"agentId": "ada", "sessionKey": "agent:ada:main", "title": TITLE})
-    site.append("ada", "agent:ada:main", *(f"turn {n}: the lantern on pier {n} is lit at dusk" for n in range(TURNS)))
+    turns = [
+        {
+            "id": f"turn-{n}",
+            "type": "message",
+            "timestamp": f"2026-11-30T10:{n:02}:00Z",
+            "message": {"role": ("user", "assistant")[n % 2], "content": f"turn {n}: the lantern on pier {n} is lit at dusk"},
+        }
+        for n in range(TURNS)
+    ]
+    site.post("/v1/sessions/append", {"agentId": "ada", "sessionKey": "agent:ada:main", "events": turns})
     for n in range(12):
         key = f"agent:ada:spawned-{n}"
         site.post("/v1/sessions/put", {"agentId": "ada", "sessionKey": key, "spawnedBy": "agent:ada:main", "kind": "subagent"})
@@ -45,6 +54,21 @@ def keys() -> Any:
 def in_view(window: Window, selector: str) -> bool:
     script = "const r = document.querySelector(arguments[0]).getBoundingClientRect(); return r.top >= 0 && r.bottom <= innerHeight"
     return bool(window.run(script, selector))
+
+
+def owing(site: Site) -> None:
+    """A spawned session is owed a reconcile and the queue is paused; only then `gangway` is found."""
+    key = "agent:ada:moored"
+    site.post("/v1/sessions/put", {"agentId": "ada", "sessionKey": key, "spawnedBy": "agent:ada:main"})
+    said = [("a", "moored since noon"), ("b", "a gangway that is new")]
+    events = [{"id": name, "type": "message", "message": {"role": "user", "content": text}} for name, text in said]
+    session = {"agentId": "ada", "sessionKey": key}
+    site.post("/v1/sessions/append", {**session, "events": events})
+    site.post("/v1/sessions/rewind", {**session, "toEventId": "a"})
+    wanted = {"query": "gangway", "caller": {"agentId": "ada", "sessionKey": "agent:ada:main"}}
+    until(lambda: not site.post("/v1/sessions/search", wanted)["indexing"], "the rewind is tidied up")
+    site.post("/v1/ops/queue/pause")
+    site.post("/v1/sessions/rewind", {**session, "toEventId": "b"})
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
@@ -148,17 +172,7 @@ def test_the_letters_of_a_word_in_the_box_are_letters(searching: Window):
 
 
 def test_what_is_being_indexed_is_said_until_the_worker_is_done(searching: Window, harbour: Site):
-    key = "agent:ada:moored"
-    harbour.post("/v1/sessions/put", {"agentId": "ada", "sessionKey": key, "spawnedBy": "agent:ada:main"})
-    said = [("a", "moored since noon"), ("b", "a gangway that is new")]
-    events = [{"id": name, "type": "message", "message": {"role": "user", "content": text}} for name, text in said]
-    session = {"agentId": "ada", "sessionKey": key}
-    harbour.post("/v1/sessions/append", {**session, "events": events})
-    harbour.post("/v1/sessions/rewind", {**session, "toEventId": "a"})
-    wanted = {"query": "gangway", "caller": {"agentId": "ada", "sessionKey": "agent:ada:main"}}
-    until(lambda: not harbour.post("/v1/sessions/search", wanted)["indexing"], "the rewind is tidied up")
-    harbour.post("/v1/ops/queue/pause")
-    harbour.post("/v1/sessions/rewind", {**session, "toEventId": "b"})
+    owing(harbour)
 
     typed(searching, "gangway")
     searching.see("1 session is still being indexed", "#notices")
@@ -169,6 +183,24 @@ def test_what_is_being_indexed_is_said_until_the_worker_is_done(searching: Windo
     searching.see("a gangway that is new", "#hits")
     searching.wait(lambda: "indexed" not in searching.text("#notices"), "no notice any more")
     assert searching.all("#polling") == []
+
+
+def test_hits_that_were_opened_further_stay_when_the_index_is_whole(searching: Window, harbour: Site):
+    owing(harbour)
+    searching.go("/?query=lantern")
+    searching.see("1 session is still being indexed", "#notices")
+    searching.one("#more").click()
+    searching.wait(lambda: len(searching.all(".group")) == 13, "all sessions")
+    assert not searching.one("#fresher").is_displayed()
+    focused = searching.focused()
+
+    harbour.post("/v1/ops/queue/resume")
+
+    searching.see("Everything is indexed now.", "#fresher")
+    assert len(searching.all(".group")) == 13
+    assert searching.focused() == focused
+    searching.press("#again")
+    assert searching.path == "/?query=lantern"
 
 
 def test_more_hits_are_put_below_and_the_focus_goes_on_with_them(searching: Window):

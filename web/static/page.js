@@ -65,13 +65,14 @@
     else if (part === hits) extended = false;
   });
   document.addEventListener("htmx:afterRequest", function (event) {
-    if (!event.detail.xhr.status || (event.detail.elt !== form && event.detail.elt.id !== "polling")) return;
+    const from = event.detail.requestConfig.elt; // the event's own is another when it was replaced meanwhile
+    if (!event.detail.xhr.status || (from !== form && from.id !== "polling")) return;
     const now = document.querySelector("#asked [data-address]");
-    if (event.detail.elt === form) history.replaceState(null, "", now.dataset.address);
+    if (from === form) history.replaceState(null, "", now.dataset.address);
     document.title = now.dataset.title;
     const again = document.getElementById("again");
     if (again) again.href = now.dataset.address;
-    fresher.hidden = !(extended && !document.getElementById("polling") && event.detail.elt !== form);
+    fresher.hidden = !(extended && !document.getElementById("polling") && from !== form);
   });
   document.addEventListener("htmx:afterSwap", function (event) {
     if (top) {
