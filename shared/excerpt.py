@@ -44,10 +44,9 @@ def cut(text: str, terms: Sequence[Term], masks: Sequence[Span] = (), limit: int
 
     text: as shown, already masked; masks: half-open spans of its labels. Two pieces are shown when one cannot hold as many terms.
     """
-    analysed = analyse(text, masks)
     if len(text) <= limit:
-        marked = _merged(span for term in terms for span in term.places(analysed))
-        return _joined(text, [(0, len(text))], marked, masks)
+        return _joined(text, [(0, len(text))], places(text, terms, masks), masks)
+    analysed = analyse(text, masks)
     matches = sorted(
         (_Match(*span, number) for number, term in enumerate(terms) for span in islice(term.places(analysed), _LOOKED_AT)), key=_in_order
     )
@@ -55,6 +54,12 @@ def cut(text: str, terms: Sequence[Term], masks: Sequence[Span] = (), limit: int
     marked = _merged(span for (start, end), _ in cores for term in terms for span in term.places_near(analysed, start - limit, end + limit))
     edges = _Edges(text, masks, marked)
     return _joined(text, [edges.around(*core, room) for core, room in cores], marked, masks)
+
+
+def places(text: str, terms: Sequence[Term], masks: Sequence[Span] = ()) -> list[Span]:
+    """Where the terms stand in a text, outside masks: ascending half-open spans that do not overlap."""
+    analysed = analyse(text, masks)
+    return _merged(span for term in terms for span in term.places(analysed))
 
 
 def _in_order(match: _Match) -> tuple[int, int, int]:

@@ -14,7 +14,7 @@ from shared.redaction_rules import CATALOGUE_VERSION
 from shared.redaction_tokens import EXACT, INVISIBLE_MARK, Found, by_form, reading
 from shared.redaction_view import View, bare, disguise, visible
 
-__all__ = ["CATALOGUE_VERSION", "Masked", "mask"]
+__all__ = ["CATALOGUE_VERSION", "Masked", "labels", "mask"]
 
 _LABEL = re.compile(r"\[redacted:[a-z0-9\-]{1,40}\]")
 _SHIELD = "\xa0"  # stands for a label's characters while rules read the text: a space to them, part of no token
@@ -49,10 +49,15 @@ def mask(text: str, secrets: Sequence[str] = ()) -> Masked:
     return masked
 
 
+def labels(text: str) -> list[Span]:
+    """Where labels stand in a text that was masked before; spans are half-open, in code points, ascending and apart."""
+    return [label.span() for label in _LABEL.finditer(text)]
+
+
 def _found_in(text: str, own: Sequence[Span], secrets: Sequence[str]) -> list[Found]:
     """What there is to mask outside of labels, whether they are our own or were there before."""
-    labels = [label.span() for label in _LABEL.finditer(text)] if own or "[redacted:" in text else []
-    if labels:
+    known = labels(text) if own or "[redacted:" in text else []
+    if known:
         text = _LABEL.sub(lambda label: _SHIELD * len(label.group()), text)
     read = reading(text)
     found = by_form(read) + by_context(read)
@@ -61,7 +66,7 @@ def _found_in(text: str, own: Sequence[Span], secrets: Sequence[str]) -> list[Fo
         found += [Found(*view.span(secret.start, secret.end), secret.rank, secret.label) for secret in by_form(read) + by_context(read)]
     if secrets:
         found += _exact(text, view, secrets)
-    return [piece for secret in found for piece in _outside(secret, labels, text)] if labels else found
+    return [piece for secret in found for piece in _outside(secret, known, text)] if known else found
 
 
 def _exact(text: str, view: View | None, secrets: Sequence[str]) -> Iterator[Found]:

@@ -33,9 +33,13 @@ ROLES = ("user", "assistant")
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """A search as asked. after_ms is inclusive, before_ms is not; scope None is the widest the caller may have."""
+    """A search as asked. after_ms is inclusive, before_ms is not; scope None is the widest the caller may have.
+
+    agent_id, session_key: look there only; one that the caller does not see holds nothing, like one that is not there.
+    """
 
     query: str
+    agent_id: str | None = None
     session_key: str | None = None
     role: str | None = None
     after_ms: int | None = None
@@ -120,6 +124,8 @@ def _parts(
     for agent_id in visible.agents():
         if only is not None and agent_id != only:
             continue
+        if request.agent_id is not None and agent_id != request.agent_id:
+            continue
         keys = [request.session_key] if request.session_key is not None else visible.keys.get(agent_id)
         store.adopt(agent_id, catalogue, now_ms)
         path = store.agent_path(agent_id)
@@ -165,7 +171,8 @@ class _Search:
         self._owing = _Owing.of([part.pending for part in parts])
         self._bound_to = [
             "search", caller.agent_id, caller.session_key, caller.sandboxed, caller.owner, visible.scope, request.query,
-            request.session_key, request.role, request.after_ms, request.before_ms, request.match, request.order, request.group,
+            request.agent_id, request.session_key, request.role, request.after_ms, request.before_ms, request.match, request.order,
+            request.group,
         ]  # fmt: skip
 
     def answer(self) -> SearchAnswer:
@@ -203,7 +210,7 @@ class _Search:
         """The request's filters, as bounds of the row number, which is made from the message's time."""
         request = self._request
         low = time_floor(request.after_ms) if request.after_ms is not None else 0
-        high = time_floor(request.before_ms) - 1 if request.before_ms is not None else TOP
+        high = min(TOP, time_floor(request.before_ms) - 1) if request.before_ms is not None else TOP
         return Filter(role=request.role, low=low, high=high)
 
     def _relaxes(self, resume: Resume | None, page: Hits) -> bool:

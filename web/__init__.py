@@ -7,7 +7,7 @@ is stored, and every failure is an answer that names what is wrong.
 from flask import Flask
 
 from shared.config import Settings, read_settings
-from web import access, admission, errors, headers, pages, routes, views
+from web import access, admission, errors, headers, language, pages, routes, views
 from web.arriving import arriving
 from web.operations import OPERATIONS
 from web.reading import MAX_BODY_BYTES, drain
@@ -36,6 +36,7 @@ def create_app(settings: Settings | None = None, together: Together | None = Non
     app.after_request(drain)
     routes.install(app)
     views.install(app)
+    language.install(app)
     pages.install(app)
     app.wsgi_app = arriving(app.wsgi_app)  # type: ignore[method-assign, assignment]  # Flask's documented way to wrap an application
     return app

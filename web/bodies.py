@@ -92,6 +92,7 @@ class SearchSessions(Body, frozen=True, kw_only=True):
 
     query: Annotated[str, Meta(min_length=1, max_length=4096, description='words; "a phrase", word*, OR and NOT')]
     caller: Caller | UnsetType = UNSET
+    agent_id: Annotated[AgentId | None, Meta(description="look in this agent's sessions only; never widens what the caller sees")] = None
     session_key: Annotated[SessionKey | None, Meta(description="look in this session only")] = None
     role: Annotated[Literal["user", "assistant"] | None, Meta(description="whose messages")] = None
     after: Annotated[Milliseconds | IsoTime | None, Meta(description="messages from then on: ms since 1970 or ISO 8601")] = None

@@ -127,7 +127,8 @@ def problem(kind: Kind, detail: str, field: str | None = None) -> Response:
         if field is not None:
             body["field"] = field
         return _with_headers(Response(msgspec.json.encode(body), kind.status, mimetype="application/problem+json"))
-    page = render_template("error.html", title=kind.title, status=kind.status, detail=detail, credential=g.get("credential"))
+    told = {"name": kind.name, "title": kind.title, "status": kind.status, "detail": detail}
+    page = render_template("error.html", **told, credential=g.get("credential"))
     return _with_headers(Response(page, kind.status))
 
 

@@ -15,7 +15,7 @@ def search(call: Call[SearchSessions]) -> Reply:
         body.query,
         after_ms=milliseconds("after", body.after),
         before_ms=milliseconds("before", body.before),
-        **given(body, "session_key", "role", "match", "order", "group", "scope", "limit", "cursor"),
+        **given(body, "agent_id", "session_key", "role", "match", "order", "group", "scope", "limit", "cursor"),
     )
     caller, figures = caller_of(call.credential, body.caller), call.services.together.figures
     with figures.timed(SEARCHES) as timing:

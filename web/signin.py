@@ -14,7 +14,7 @@ from flask import Flask, Response, g, render_template, request
 
 from shared.errors import Forbidden, Unauthorised
 from shared.tokens import Credential, credential_by_id, verify_token
-from web import limiting
+from web import language, limiting
 from web.services import Services, services
 
 COOKIE = "session_search_sign_in"
@@ -37,7 +37,7 @@ def login() -> Response:
         with limiting.guess(here, text):
             credential = verify_token(here.store, text, here.now_ms())
     except Unauthorised:
-        return _form(request.form.get("next", ""), "That token is not known, or it has expired or was revoked.", 401)
+        return _form(request.form.get("next", ""), language.t("wrong_token"), 401)
     answer = Response(status=303, headers={"Location": _way_on(request.form.get("next", ""), credential)})
     value = _signed(here, credential.token_id)
     answer.set_cookie(COOKIE, value, max_age=LIFETIME_S, httponly=True, samesite="Strict", secure=request.is_secure, path="/")

@@ -25,16 +25,20 @@ def _common() -> dict[str, Any]:
     return {"credential": g.get("credential"), "form_token": signin.form_token, "signed_in": "sign_in" in g}
 
 
-def marked(text: str, highlights: Sequence[Sequence[int]]) -> Iterator[tuple[str, bool]]:
-    """The text in pieces, each with whether it is a match; highlights are half-open offsets in code points."""
+def marked(text: str, highlights: Sequence[Sequence[int]], masks: Sequence[Sequence[int]] = ()) -> Iterator[tuple[str, str]]:
+    """The text in pieces, each with what it is: "match", "mask", or "" for the rest.
+
+    highlights, masks: half-open offsets in code points; no place is both.
+    """
     at = 0
-    for start, end in highlights:
+    spans = [(start, end, "match") for start, end in highlights] + [(start, end, "mask") for start, end in masks]
+    for start, end, what in sorted(spans):
         if start > at:
-            yield text[at:start], False
-        yield text[start:end], True
+            yield text[at:start], ""
+        yield text[start:end], what
         at = end
     if at < len(text):
-        yield text[at:], False
+        yield text[at:], ""
 
 
 def minute(iso: str | None) -> str:

@@ -45,5 +45,6 @@ def test_the_pages_of_readers_and_the_sign_in_have_nothing_serious(furnished: Si
     assert grave(window, "/login", shot=True) == []
     window.sign_in(furnished.agent, "/")
 
-    assert grave(window, "/?query=ferry+noon", "/history?sessionKey=agent%3Aada%3Amain", shot=True) == []
+    assert grave(window, "/?query=ferry+noon", "/history?sessionKey=agent%3Aada%3Amain&found=query%3Dferry", shot=True) == []
+    assert grave(window, "/", "/?query=zebra", "/?query=%22", "/history?sessionKey=none") == []
     assert grave(window, "/docs", looks=LOOKS[:1]) == []  # long, and made of the same parts

@@ -22,6 +22,7 @@ FLAGS = (
 )
 PATIENCE_S = 20.0
 WIDE, NARROW = 1280, 390
+HEIGHTS = {WIDE: 800, NARROW: 844}
 LOOKS = tuple((width, dark) for width in (WIDE, NARROW) for dark in (False, True))
 
 
@@ -47,6 +48,7 @@ class Window:
         self.address = address
         self.scripts(True)
         self.offline(False)
+        self.wish("en")
         self.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
         self.size(WIDE)
         self.driver.get("about:blank")
@@ -59,21 +61,25 @@ class Window:
 
     def size(self, width: int, *, dark: bool = False) -> None:
         """Colours change at once: one that is on its way to another would be judged as it is."""
-        self.command("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500)
+        self.command("Emulation.setDeviceMetricsOverride", width=width, height=HEIGHTS.get(width, 900), deviceScaleFactor=1, mobile=width < 500)
         wished = {"prefers-color-scheme": "dark" if dark else "light", "prefers-reduced-motion": "reduce"}
         self.command("Emulation.setEmulatedMedia", features=[{"name": name, "value": value} for name, value in wished.items()])
 
     def scripts(self, allowed: bool) -> None:
         self.command("Emulation.setScriptExecutionDisabled", value=not allowed)
 
-    def offline(self, lost: bool) -> None:
+    def offline(self, lost: bool, *, latency_ms: int = 0) -> None:
         self.command("Network.enable")
-        self.command("Network.emulateNetworkConditions", offline=lost, latency=0, downloadThroughput=-1, uploadThroughput=-1)
+        self.command("Network.emulateNetworkConditions", offline=lost, latency=latency_ms, downloadThroughput=-1, uploadThroughput=-1)
+
+    def wish(self, languages: str) -> None:
+        """In which languages the browser asks for pages."""
+        self.command("Network.setExtraHTTPHeaders", headers={"Accept-Language": languages})
 
     def complaints(self) -> list[str]:
-        """What the console said since the last look, but for a hint about password forms and pages that are refusals."""
+        """What the console said since the last look, but for a hint about password forms and answers that are refusals."""
         said = [entry["message"] for entry in self.driver.get_log("browser")]
-        return [text for text in said if not any(known in text for known in ("[DOM] Password forms", "status of 40"))]
+        return [text for text in said if not any(known in text for known in ("[DOM] Password forms", "status of 40", "status of 422"))]
 
     def look(self, width: int, dark: bool) -> str:
         """The same page at this width and in this scheme; the look in a word."""

@@ -3,8 +3,9 @@ import time
 import pytest
 import regex
 
-from shared.excerpt import Excerpt, cut
+from shared.excerpt import Excerpt, cut, places
 from shared.query import parse
+from shared.redaction import labels
 
 FILLER = "The keeper counts the boats and writes them down. "
 HAN = "后天上午九点去港口检查电池然后回家"
@@ -22,6 +23,15 @@ def test_a_short_text_is_shown_whole_with_all_its_matches():
     text = "the ferry leaves at noon,\nFerry two later"
 
     assert excerpt(text, "ferry noon") == Excerpt(text, [[4, 9], [20, 24], [26, 31]], 0)
+
+
+def test_the_places_of_a_query_are_those_that_an_excerpt_marks_and_none_is_in_a_mask():
+    text = "Ferry [redacted:ferry-token] at noon, ferry"
+
+    found = places(text, parse("ferry noon").terms, labels(text))
+
+    assert [text[start:end] for start, end in found] == ["Ferry", "noon", "ferry"]
+    assert [list(span) for span in found] == excerpt(text, "ferry noon", labels(text)).highlights
 
 
 def test_a_text_of_exactly_the_limit_is_shown_whole():

@@ -87,9 +87,14 @@ def day(agent):
         ({"after_ms": 3_000, "before_ms": 2_000}, ""),
         ({"after_ms": -5}, "43210"),
         ({"after_ms": 10**15}, ""),
+        ({"before_ms": 253_402_300_799_999}, "43210"),  # the end of the year 9999: it was past every number SQLite has, and a failure
+        ({"before_ms": 10**15}, "43210"),
         ({"session_key": "agent:ada:main"}, "43210"),
         ({"session_key": "agent:ada:mai"}, ""),
         ({"session_key": "%"}, ""),
+        ({"agent_id": "ada"}, "43210"),
+        ({"agent_id": "ada", "session_key": "agent:ada:main", "role": "user"}, "420"),
+        ({"agent_id": "ad"}, ""),
     ],
 )
 @pytest.mark.parametrize("order", ["relevance", "recent"])
@@ -227,6 +232,8 @@ def test_indexing_is_said_exactly_while_a_visible_session_inside_the_filters_is_
     assert world.search(OWNER, "alpha")["indexing"]
     assert not world.search(OWNER, "alpha", session_key="two")["indexing"]
     assert not two.search("alpha")["indexing"]
+    assert world.search(OWNER, "alpha", agent_id="ada")["indexing"]
+    assert not world.search(OWNER, "alpha", agent_id="bob")["indexing"]
     for narrow in ({"role": "assistant"}, {"after_ms": 10**14}, {"before_ms": 1}):
         assert one.search("nothing", **narrow)["indexing"]
     one.reconcile()

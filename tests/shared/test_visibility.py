@@ -324,6 +324,8 @@ def test_a_hidden_session_and_one_that_is_not_there_get_the_same_answer(make_fam
 
     missing = world.ask(MAIN, "word", session_key="agent:not:there")
 
+    for agent_id in ("eve", "nobody"):
+        assert world.ask(MAIN, "word", agent_id=agent_id) == missing
     for key in hidden:
         assert world.ask(MAIN, "word", session_key=key) == missing
         for session_id in (None, "s1"):
