@@ -114,7 +114,8 @@ class _Sight:
             incarnation = max(registry.current_incarnation(conn, own), self._own_incarnation())
             claims = registry.spawned_tree(conn, own, incarnation)
         root = (own, incarnation)
-        sound = _connected(root, [c for c in claims if (c.session_key, c.incarnation) == root or self._agrees(c, claims)])
+        doubted = {(c.session_key, c.incarnation) for c in claims if not self._agrees(c, claims)} - {root}
+        sound = _connected(root, [c for c in claims if (c.session_key, c.incarnation) not in doubted]) if doubted else claims
         found: dict[str, set[str]] = {self._caller.agent_id: {own}}
         for claim in sound:
             if not claim.deleted:

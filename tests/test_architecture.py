@@ -22,6 +22,7 @@ PURE = {
     "cursors",
     "excerpt",
     "folding",
+    "garbage",
     "growth",
     "jsontext",
     "logs",

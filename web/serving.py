@@ -15,6 +15,7 @@ from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseExc
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
 
 from shared.config import read_settings
+from shared.garbage import settle_garbage
 from shared.logs import configure_logs
 from web import OPERATION_NAMES, create_app
 from web.access import WithRequestId
@@ -85,7 +86,9 @@ def child_exit(server: Any, worker: Any) -> None:
 
 def application() -> Flask:
     """The application of one process."""
-    return create_app(_settings, _together)
+    app = create_app(_settings, _together)
+    settle_garbage()
+    return app
 
 
 wsgi_app = "web.serving:application()"

@@ -19,6 +19,7 @@ from shared.broker import huey_for
 from shared.clock import now_ms
 from shared.config import Settings
 from shared.errors import StoreDamaged, StoreUnavailable
+from shared.garbage import settle_garbage
 from shared.queue import HEARTBEAT_MS, Queue, QueueName
 from shared.store import open_store, workers
 from worker.maintenance import Chores, chores
@@ -60,6 +61,7 @@ def run_worker(settings: Settings, *, only_bulk: bool = False, stop: threading.E
         _background(runtime, "chores", 0.5, lambda: work.run_due(runtime.alive_since_ms(), now_ms())),
         _background(runtime, "long chores", 1.0, lambda: work.run_due(runtime.alive_since_ms(), now_ms(), long=True)),
     ]
+    settle_garbage()
     log.info("worker started", extra={"worker": runtime.process, "queues": names})
     while not runtime.stopping.wait(10):
         for consumer in consumers:

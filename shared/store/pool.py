@@ -139,8 +139,9 @@ class Store:
                     conn.close()
 
     def close(self) -> None:
+        """Readers first: the last connection to a file empties its log, and only a writer can."""
         with self._lock:
-            for conns in self._idle.values():
+            for _, conns in sorted(self._idle.items()):
                 for conn in conns:
                     conn.close()
             self._idle.clear()
