@@ -13,6 +13,7 @@ something: they are on the branch as long as it is, so that a rewind between two
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from shared.query import Term
 from shared.wordforms import FUNCTION_WORDS, beginning
@@ -34,14 +35,10 @@ Place = tuple[str, int, int]  # agent id, transcript, position on the branch
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The terms of a query and how telling each is; fixed on the first page, so that later pages are in the same order.
-
-    loosely: any word may match.
-    """
+    """The terms of a query and how telling each is; fixed on the first page, so that later pages are in the same order."""
 
     terms: Sequence[Term]
     rarity: Sequence[float]
-    loosely: bool
 
 
 def says_little(term: Term) -> bool:
@@ -56,33 +53,29 @@ def rarity(term: Term, matching: int, visible: int) -> float:
     return telling * FUNCTION_WORD if says_little(term) else telling
 
 
-def stands_in(term: Term) -> Callable[[str, str], bool]:
-    """A function that tells whether the term, or another form of it, is in a message's token streams."""
-    needles = _needles(term, loosely=True)
-    return lambda text, parts: all(needle in (f" {text} " if in_text else f" {parts} ") for in_text, needle in needles)
-
-
 @dataclass(slots=True)
 class Told:
-    """What a message tells of a query. shares: by number of the term, what each is worth that stands in it; beside: for their closeness."""
+    """What a message tells of a query.
 
-    shares: dict[int, float]
-    beside: float
+    counts: by number of the term, how much each that stands in it counts, frequency against length, 0 to SATURATION + 1.
+    near: how close they stand together, in units of their mean rarity.
+    """
+
+    counts: dict[int, float]
+    near: float
 
 
-def reader(weights: Weights) -> Callable[[str, str], Told]:
+def reader(terms: Sequence[Term], *, loosely: bool) -> Callable[[str, str], Told]:
     """A function from a message's token streams (`text`, `parts`) to what it tells of the query.
 
-    What does not depend on the message is worked out once: a request reads a thousand messages.
+    What does not depend on the message is worked out once: a request reads some hundred messages.
+    loosely: any word may match; other forms of a word count, and words that say little do not where others are asked for.
     """
-    terms = [(_needles(term, weights.loosely), telling) for term, telling in zip(weights.terms, weights.rarity, strict=True)]
-    pairs = [
-        f" {a.pieces[0].needle} {b.pieces[0].needle} "
-        for a, b in zip(weights.terms, weights.terms[1:], strict=False)
-        if _plain(a) and _plain(b)
-    ]
-    count = max(1, len(weights.terms))
-    mean = sum(weights.rarity) / count
+    wanted = [(n, _needles(term, loosely)) for n, term in enumerate(terms)]
+    if loosely and not all(map(says_little, terms)):
+        wanted = [(n, needles) for n, needles in wanted if not says_little(terms[n])]
+    pairs = [f" {a.pieces[0].needle} {b.pieces[0].needle} " for a, b in pairwise(terms) if _plain(a) and _plain(b)]
+    count = max(1, len(terms))
     flat, slope = _length_norm()
 
     def read(text: str, parts: str) -> Told:
@@ -90,18 +83,18 @@ def reader(weights: Weights) -> Callable[[str, str], Told]:
         norm = flat + slope * text.count(" ")
         told = Told({}, 0.0)
         first, last, found = 1 << 60, -1, 0
-        for n, (needles, telling) in enumerate(terms):
+        for n, needles in wanted:
             often = 1 << 30
             for in_text, needle in needles:
                 often = min(often, text.count(needle) if in_text else parts.count(needle))
             if often and needles:
-                told.shares[n] = telling * often * (SATURATION + 1) / (often + norm)
+                told.counts[n] = often * (SATURATION + 1) / (often + norm)
                 if count > 1 and needles[0][0]:
                     place = text.find(needles[0][1])
                     first, last, found = min(first, place), max(last, place), found + 1
         if found > 1:
-            told.beside = CLOSENESS * mean * (found - 1) / count / (1 + (last - first) / SPAN)
-            told.beside += ADJACENT * mean * sum(pair in text for pair in pairs) / count
+            told.near = CLOSENESS * (found - 1) / count / (1 + (last - first) / SPAN)
+            told.near += ADJACENT * sum(pair in text for pair in pairs) / count
         return told
 
     return read
@@ -109,13 +102,14 @@ def reader(weights: Weights) -> Callable[[str, str], Told]:
 
 def scorer(weights: Weights) -> Callable[[str, str], float]:
     """A function from a message's token streams to its score by itself, without age; higher is better."""
-    if len(weights.terms) == 1 and len(needles := _needles(weights.terms[0], weights.loosely)) == 1:
+    if len(weights.terms) == 1 and len(needles := _needles(weights.terms[0], loosely=False)) == 1:
         return _one_word_scorer(*needles[0], weights.rarity[0])
-    read = reader(weights)
+    read = reader(weights.terms, loosely=False)
+    telling, mean = weights.rarity, _mean(weights.rarity)
 
     def score(text: str, parts: str) -> float:
         told = read(text, parts)
-        return sum(told.shares.values()) + told.beside
+        return sum(telling[n] * counts for n, counts in told.counts.items()) + mean * told.near
 
     return score
 
@@ -137,25 +131,29 @@ def _length_norm() -> tuple[float, float]:
 
 def scores_in_context(weights: Weights, places: Sequence[Place], told: Sequence[Told]) -> list[float]:
     """The score of each message where any word may match, without age. places: where each stands, in the order of `told`."""
-    asked = sum(weights.rarity) or 1.0
     at = dict(zip(places, told, strict=True))
-    return [_in_context(weights.rarity, asked, place, one, at) for place, one in zip(places, told, strict=True)]
+    return [_in_context(weights.rarity, place, one, at) for place, one in zip(places, told, strict=True)]
 
 
-def _in_context(telling: Sequence[float], asked: float, place: Place, own: Told, at: Mapping[Place, Told]) -> float:
-    """A message's score with what it lacks and the messages before it have."""
+def _in_context(telling: Sequence[float], place: Place, own: Told, at: Mapping[Place, Told]) -> float:
+    """A message's score with what it lacks and the messages before it have, times the share of the question that it covers."""
     agent, transcript, position = place
-    total, covered = sum(own.shares.values()), sum(telling[n] for n in own.shares)
-    if len(own.shares) < len(telling):
-        lent: dict[int, tuple[float, float]] = {}
-        for before, share in LENT.items():
-            if near := at.get((agent, transcript, position - before)):
-                for n, worth in near.shares.items():
-                    if n not in own.shares and share * worth > lent.get(n, (0.0, 0.0))[0]:
-                        lent[n] = share * worth, share * telling[n]
-        total += sum(worth for worth, _ in lent.values())
-        covered += sum(part for _, part in lent.values())
-    return (total + own.beside) * covered / asked
+    total, covered = _mean(telling) * own.near, 0.0
+    for n, counts in own.counts.items():
+        total, covered = total + telling[n] * counts, covered + telling[n]
+    lent: dict[int, float] = {}
+    for before, share in LENT.items():
+        if near := at.get((agent, transcript, position - before)):
+            for n, counts in near.counts.items():
+                if n not in own.counts and share * counts > lent.get(n, 0.0):
+                    lent[n] = share * counts
+                    covered += share * telling[n]
+    total += sum(telling[n] * counts for n, counts in lent.items())
+    return total * covered / (sum(telling) or 1.0)
+
+
+def _mean(telling: Sequence[float]) -> float:
+    return sum(telling) / max(1, len(telling))
 
 
 def aged(score: float, time_ms: int, newest_ms: int) -> float:

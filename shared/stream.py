@@ -20,8 +20,7 @@ from shared import jsontext, searchable
 from shared.analysis import analyse
 from shared.errors import BadCursor
 from shared.matching import Matcher, Mode, Source
-from shared.query import Term
-from shared.ranking import Weights, aged, rarity, reader, says_little, scorer, scores_in_context, stands_in
+from shared.ranking import Told, Weights, aged, rarity, reader, says_little, scorer, scores_in_context
 from shared.shown import Shown, shown
 from shared.store import search
 from shared.store.connect import failures_named
@@ -94,11 +93,12 @@ class Entry:
 
 @dataclass(slots=True)
 class _Ranked:
-    """What one pair of stages fixed: the ranked candidates and how telling the words are."""
+    """What one pair of stages fixed: the ranked candidates and how telling the words are; told: of each, where any word may match."""
 
     found: list[tuple[Part, Candidate]]
     floors: tuple[int, ...]
     rarity: tuple[float, ...]
+    told: list[Told] = field(default_factory=list)
     sessions: set[tuple[str, int]] = field(default_factory=set)
 
 
@@ -160,16 +160,24 @@ class Stream:
         if fixed is not None:
             pairs = [(s, f) for s, f in zip(self.wanted.sources, fixed.floors, strict=True) if f != NO_SOURCE]
             found = self._union([self._gather(source, replace(narrowed, low=max(narrowed.low, floor)), None)[0] for source, floor in pairs])
-            ranked = _Ranked(found, fixed.floors, fixed.rarity)
+            ranked = _Ranked(self._kept_only(found), fixed.floors, fixed.rarity)
+            ranked.told = self._told(ranked.found) if self.wanted.mode == "any" else []
         elif self.wanted.mode == "all":
             found, floor = self._gather(self.wanted.sources[0], narrowed, RANKED) if self.wanted.sources else ([], 0)
-            ranked = _Ranked(found, (floor,), tuple(1.0 for _ in self.wanted.terms))
+            ranked = _Ranked(self._kept_only(found), (floor,), tuple(1.0 for _ in self.wanted.terms))
         else:
             ranked = self._rank_any(narrowed)
-        if self.wanted.query.checked or any(part.pending.sessions for part in self._parts):
-            ranked.found = [(part, c) for part, c in ranked.found if self._keeps(part, c)]
         ranked.sessions = {(part.agent_id, c.session_no) for part, c in ranked.found}
         return ranked
+
+    def _kept_only(self, found: list[tuple[Part, Candidate]]) -> list[tuple[Part, Candidate]]:
+        if self.wanted.query.checked or any(part.pending.sessions for part in self._parts):
+            return [(part, c) for part, c in found if self._keeps(part, c)]
+        return found
+
+    def _told(self, found: list[tuple[Part, Candidate]]) -> list[Told]:
+        read = reader(self.wanted.terms, loosely=True)
+        return [read(c.text, c.parts) for _, c in found]
 
     def _rank_any(self, narrowed: Filter) -> _Ranked:
         """Candidates word by word, rarest first; a word past the bound only ranks what rarer ones brought, unless none did."""
@@ -186,21 +194,18 @@ class Stream:
                 found, floors[n] = self._gather(sources[n], narrowed, RANKED_ANY)
                 groups.append(found)
                 total += len(found)
-        found = self._union(groups)
+        found = self._kept_only(self._union(groups))
+        told = self._told(found)
+        standing = Counter(n for one in told for n in one.counts)  # other forms of a word among them
         counted = {sources[n].terms[0]: count for n, count in enumerate(counts)}
-        weights = tuple(self._rarity(term, counted.get(term, 0), visible, found) for term in self.wanted.terms)
-        return _Ranked(found, tuple(floors), weights)
+        weights = tuple(rarity(term, max(counted.get(term, 0), standing[n]), visible) for n, term in enumerate(self.wanted.terms))
+        return _Ranked(found, tuple(floors), weights, told)
 
     def _count(self, source: Source, narrowed: Filter, visible: int) -> int:
         """How many visible messages a word brings, counted up to just past the bound; of a word like "the" that is not looked up."""
         if visible > RANKED_ANY and says_little(source.terms[0]):
             return RANKED_ANY + 1
         return sum(len(p.read(search.numbers, source.match, self._of(p, narrowed), RANKED_ANY + 1)) for p in self._parts)
-
-    def _rarity(self, term: Term, matching: int, visible: int, found: list[tuple[Part, Candidate]]) -> float:
-        """How telling a word is, its other forms among the candidates counted with it."""
-        holds = stands_in(term)
-        return rarity(term, max(matching, sum(holds(c.text, c.parts) for _, c in found)), visible)
 
     def _union(self, groups: list[list[tuple[Part, Candidate]]]) -> list[tuple[Part, Candidate]]:
         return list({(part.agent_id, c.message_no): (part, c) for group in groups for part, c in group}.values())
@@ -258,11 +263,10 @@ class Stream:
                 yield entry
 
     def _scores(self, ranked: _Ranked) -> list[float]:
-        weights = Weights(self.wanted.terms, ranked.rarity, loosely=self.wanted.mode == "any")
-        if weights.loosely:
-            read = reader(weights)
-            told = [read(c.text, c.parts) for _, c in ranked.found]
-            found = scores_in_context(weights, [(part.agent_id, c.transcript_no, c.position) for part, c in ranked.found], told)
+        weights = Weights(self.wanted.terms, ranked.rarity)
+        if self.wanted.mode == "any":
+            places = [(part.agent_id, c.transcript_no, c.position) for part, c in ranked.found]
+            found = scores_in_context(weights, places, ranked.told)
         else:
             score = scorer(weights)
             found = [score(c.text, c.parts) for _, c in ranked.found]
