@@ -98,7 +98,7 @@ def _query_parameters(operation: Any) -> list[dict[str, Any]]:
 def _path_parameters(operation: Any) -> list[dict[str, Any]]:
     if "{id}" not in operation.path:
         return []
-    return [{"name": "id", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1, "maxLength": 64}}]
+    return [{"name": "id", "in": "path", "required": True, "schema": {"type": "string", "pattern": "^[0-9a-f]{1,64}$"}}]
 
 
 def _header_parameters(operation: Any) -> list[dict[str, Any]]:

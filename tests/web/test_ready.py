@@ -14,6 +14,7 @@ from shared.config import Settings
 from shared.message import decode
 from shared.queue import TASKS
 from shared.store import Store, open_store, workers
+from shared.store.connect import PAGE_BYTES
 from shared.suspects import note_suspect, suspects
 from tests.conftest import World
 from tests.web.conftest import ADA, Visitor, message, say, services_of
@@ -57,8 +58,8 @@ def damage(app: Flask, agent_id: str, table: str, *, which: int = 0) -> Path:
     services_of(app).close()
     page = pages_of(path, table)[which]
     with path.open("r+b") as file:
-        file.seek((page - 1) * 4096)
-        file.write(b"\xa5" * 4096)
+        file.seek((page - 1) * PAGE_BYTES)
+        file.write(b"\xa5" * PAGE_BYTES)
     return path
 
 

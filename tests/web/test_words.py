@@ -59,11 +59,11 @@ def test_what_is_no_time_is_refused_by_name(value):
 @pytest.mark.parametrize(
     ("text", "highlights", "pieces"),
     [
-        ("the ferry leaves", [[4, 9]], [("the ", False), ("ferry", True), (" leaves", False)]),
-        ("ferry", [[0, 5]], [("ferry", True)]),
-        ("ab", [[0, 1], [1, 2]], [("a", True), ("b", True)]),
-        ("no match", [], [("no match", False)]),
-        ("🚢 ferry", [[2, 7]], [("🚢 ", False), ("ferry", True)]),
+        ("the ferry leaves", [[4, 9]], [("the ", ""), ("ferry", "match"), (" leaves", "")]),
+        ("ferry", [[0, 5]], [("ferry", "match")]),
+        ("ab", [[0, 1], [1, 2]], [("a", "match"), ("b", "match")]),
+        ("no match", [], [("no match", "")]),
+        ("🚢 ferry", [[2, 7]], [("🚢 ", ""), ("ferry", "match")]),
         ("", [], []),
     ],
 )
