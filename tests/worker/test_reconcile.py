@@ -110,6 +110,43 @@ def test_a_forced_session_is_repaired_where_its_rows_are_wrong(agent):
     assert agent.reconcile() == Reconciled(0, 0, pending=False)
 
 
+def test_a_session_of_one_step_costs_one_commit(agent):
+    agent.append("a", "the index is there")
+    agent.take_in("s1", [message(f"e{n}", "alpha") for n in range(50)])
+    seen = []
+    with agent.world.store.writer("ada") as conn:
+        conn.set_trace_callback(seen.append)
+
+    agent.reconcile()
+
+    with agent.world.store.writer("ada") as conn:
+        conn.set_trace_callback(None)
+    assert [statement for statement in seen if statement.startswith(("BEGIN", "COMMIT"))] == ["BEGIN IMMEDIATE", "COMMIT"]
+    assert len(agent.found("alpha")) == 50
+
+
+def test_two_workers_from_one_snapshot_do_not_publish_twice(agent):
+    """The lease is taken with the first step: a worker that was slower finds that somebody published since its snapshot."""
+    agent.append("a", "the index is there")
+    agent.take_in("s1", [message(f"e{n}", "alpha") for n in range(5)])
+    others = []
+
+    class Slow(reconcile._Work):
+        def _computed(self, *seen):
+            computed = super()._computed(*seen)
+            if not others:
+                others.append(agent.reconcile("quick"))
+            return computed
+
+    work = Slow(agent.world.store, "ada", "s1", "slow", agent.world.now, lambda: None, lambda error: None)
+    work.run()
+
+    assert others[0].entries == 5
+    assert work.added == 0
+    assert agent.world.verify() == []
+    assert len(agent.found("alpha")) == 5
+
+
 def test_every_transcript_of_a_session_is_reconciled(agent):
     agent.take_in("s1", [message("a", "alpha")])
     agent.take_in("s2", [message("a", "alpha")])
