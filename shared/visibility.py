@@ -14,6 +14,7 @@ from shared.errors import StoreUnavailable, Unprocessable, VisibilityUnknown
 from shared.store import Store, registry, sessions
 from shared.store.lists import in_texts
 from shared.store.registry import Claim
+from shared.store.trees import Tree, lineage_mark
 
 _LINKS = "SELECT session_key, incarnation, spawned_by, spawned_incarnation FROM sessions WHERE session_key {named}"
 
@@ -83,9 +84,10 @@ class _Sight:
     def __init__(self, store: Store, caller: Caller, scope: Mode) -> None:
         self._store, self._caller, self._scope = store, caller, scope
         self._told: dict[str, dict[str, tuple[int, str | None, int]]] = {}
+        self._marks: dict[str | None, str | None] = {}  # read before the rows they stand for
 
     def visible(self) -> Visible:
-        keys = {self._caller.agent_id: frozenset({self._caller.session_key})} if self._scope == "self" else self._tree()
+        keys = {self._caller.agent_id: frozenset({self._caller.session_key})} if self._scope == "self" else self._known_tree()
         whole = {a for a in self._whole() if self._store.has_agent(a)}
         rest = {agent_id: found for agent_id, found in keys.items() if agent_id not in whole and self._store.has_agent(agent_id)}
         return Visible(self._scope, frozenset(whole), rest)
@@ -103,6 +105,27 @@ class _Sight:
         if "*" not in policy and self._caller.agent_id not in policy:
             return set()
         return set(self._store.agent_ids()) if "*" in policy else set(policy)
+
+    def _known_tree(self) -> Mapping[str, frozenset[str]]:
+        """The caller's tree: as it was read last time, if no row of lineage changed anywhere it was read from."""
+        place = self._caller.agent_id, self._caller.session_key
+        known = self._store.trees.find(place)
+        if known and all(self._mark(agent_id) == mark for agent_id, mark in known.marks.items()):
+            return known.keys
+        self._marks[None] = self._mark(None)
+        keys = self._tree()
+        if None not in self._marks.values():
+            self._store.trees.keep(place, Tree(keys, self._marks))
+        return keys
+
+    def _mark(self, agent_id: str | None) -> str | None:
+        if agent_id is None:
+            with self._store.registry_reader() as conn:
+                return lineage_mark(conn)
+        if not self._store.has_agent(agent_id):
+            return "no database"
+        with self._store.reader(agent_id) as conn:
+            return lineage_mark(conn)
 
     def _tree(self) -> dict[str, frozenset[str]]:
         """The caller's own session and everything it spawned, across agents."""
@@ -124,6 +147,7 @@ class _Sight:
 
     def _own_incarnation(self) -> int:
         """What the agent's database says of the caller's key: after a kill the registry may not know yet that a session was deleted."""
+        self._marks[self._caller.agent_id] = self._mark(self._caller.agent_id)
         if not self._store.has_agent(self._caller.agent_id):
             return 0
         with self._store.reader(self._caller.agent_id) as conn:
@@ -142,6 +166,7 @@ class _Sight:
         return self._told[agent_id]
 
     def _read_links(self, agent_id: str, keys: list[str]) -> dict[str, tuple[int, str | None, int]]:
+        self._marks.setdefault(agent_id, self._mark(agent_id))
         if not self._store.has_agent(agent_id):
             return {}
         with self._store.reader(agent_id) as conn:

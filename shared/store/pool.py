@@ -21,6 +21,7 @@ from shared.store import lineage, projection, registry
 from shared.store.connect import check_sqlite, failures_named, open_reader, open_writer, write_transaction
 from shared.store.migrate import migrate, newest_version
 from shared.store.registry import Catalogue, Claim
+from shared.store.trees import Trees
 
 MAX_IDLE = 1_500  # connections kept for reuse; each holds up to three file handles
 _FILE = re.compile(r"(?:[a-z0-9._-]|\+[a-z])+\.sqlite", re.ASCII)
@@ -50,6 +51,7 @@ class Store:
         self._lock = threading.Lock()
         self._ready: set[Path] = set()
         self._cursor_key: bytes | None = None
+        self.trees = Trees()
         self._max_idle = min(MAX_IDLE, max(16, _file_limit() // 4))
 
     # ------------------------------------------------------------------------------------------------ files

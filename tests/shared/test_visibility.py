@@ -1,10 +1,12 @@
 """Which sessions a caller sees: each mode contains the one before it, nothing widens, and where two sources differ the narrower holds."""
 
+import sqlite3
+
 import pytest
 
 from shared.errors import NotFound, Unprocessable, VisibilityUnknown
 from shared.history import HistoryRequest, read_history
-from shared.store import registry
+from shared.store import registry, trees
 from shared.visibility import OWNER, Caller, visible_sessions
 from tests.conftest import Killed, ids, message
 
@@ -358,3 +360,67 @@ def test_any_number_of_visible_sessions_is_searched(world, many):
     hits = world.pages(MAIN, "word", limit=50)
 
     assert len({hit["sessionKey"] for hit in hits}) == len(hits) == many
+
+
+# ------------------------------------------------------------------------------------------------- remembered trees
+
+
+def trees_read(world, caller, act=lambda: None):
+    """How often a tree is read anew, by two looks at what the caller sees with an act between them."""
+    seen = []
+    visible_sessions(world.store, caller)
+    act()
+    with world.store.registry_reader() as conn:
+        conn.set_trace_callback(seen.append)
+    found = visible_sessions(world.store, caller)
+    with world.store.registry_reader() as conn:
+        conn.set_trace_callback(None)
+    return found, sum("RECURSIVE tree" in statement for statement in seen)
+
+
+def test_a_tree_is_not_read_again_while_nothing_in_it_changes(world):
+    main = world.session("ada").append("a", "alpha")
+    world.session("ada", "agent:ada:child").put(spawnedBy=main.key)
+
+    found, read = trees_read(world, main.caller, lambda: main.append("b", "beta"))
+
+    assert read == 0
+    assert found.keys == {"ada": {main.key, "agent:ada:child"}}
+
+
+@pytest.mark.parametrize("agent_id", ["ada", "bob"])
+def test_a_tree_is_read_again_when_a_session_is_spawned_or_deleted_anywhere(world, agent_id):
+    main = world.session("ada").append("a", "alpha")
+    child = world.session(agent_id, f"agent:{agent_id}:child")
+
+    spawned, read_then = trees_read(world, main.caller, lambda: child.put(spawnedBy=main.key))
+    gone, read_later = trees_read(world, main.caller, child.delete)
+
+    assert (read_then, read_later) == (1, 1)
+    assert child.key in spawned.keys[agent_id]
+    assert child.key not in gone.keys.get(agent_id, ())
+
+
+def test_a_tree_is_read_again_when_another_program_hangs_a_session_elsewhere(world):
+    main = world.session("ada").append("a", "alpha")
+    child = world.session("ada", "agent:ada:child")
+    child.put(spawnedBy=main.key)
+
+    def hang_elsewhere():
+        conn = sqlite3.connect(world.store.agent_path("ada"))
+        with conn:
+            conn.execute("UPDATE sessions SET spawned_by = NULL WHERE session_key = ?", (child.key,))
+        conn.close()
+
+    found, _ = trees_read(world, main.caller, hang_elsewhere)
+
+    assert found.keys == {"ada": {main.key}}
+
+
+def test_remembered_trees_have_a_bound(monkeypatch):
+    monkeypatch.setattr(trees, "MAX_KEYS", 10)
+    kept = trees.Trees()
+    for n in range(5):
+        kept.keep(("ada", f"k{n}"), trees.Tree({"ada": frozenset({"a", "b", "c"})}, {None: "1"}))
+
+    assert [n for n in range(5) if kept.find(("ada", f"k{n}"))] == [3, 4]

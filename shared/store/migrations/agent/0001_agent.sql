@@ -124,11 +124,47 @@ CREATE TABLE index_state (
 CREATE INDEX index_state_owed ON index_state (session_no, parked) WHERE pending_reason IS NOT NULL;
 CREATE INDEX index_state_owes_text ON index_state (session_no)
     WHERE pending_reason IN ('imported', 'rewound', 'edited') AND parked = 0;
+CREATE INDEX index_state_rechecked ON index_state (transcript_no) WHERE recheck = 1 AND pending_reason IS NOT NULL;
 
 CREATE TABLE meta (
     name  TEXT PRIMARY KEY,
     value TEXT NOT NULL
 ) STRICT;
+
+-- A caller's tree is read again only when this mark is another one.
+INSERT INTO meta (name, value) VALUES ('lineage mark', hex(randomblob(8)));
+
+CREATE TRIGGER session_added AFTER INSERT ON sessions
+BEGIN
+    UPDATE meta SET value = hex(randomblob(8)) WHERE name = 'lineage mark';
+END;
+
+CREATE TRIGGER session_removed AFTER DELETE ON sessions
+BEGIN
+    UPDATE meta SET value = hex(randomblob(8)) WHERE name = 'lineage mark';
+END;
+
+CREATE TRIGGER session_hung_elsewhere AFTER UPDATE OF session_key, incarnation, spawned_by, spawned_incarnation ON sessions
+WHEN NEW.session_key IS NOT OLD.session_key OR NEW.incarnation IS NOT OLD.incarnation
+     OR NEW.spawned_by IS NOT OLD.spawned_by OR NEW.spawned_incarnation IS NOT OLD.spawned_incarnation
+BEGIN
+    UPDATE meta SET value = hex(randomblob(8)) WHERE name = 'lineage mark';
+END;
+
+CREATE TRIGGER tombstone_added AFTER INSERT ON tombstones
+BEGIN
+    UPDATE meta SET value = hex(randomblob(8)) WHERE name = 'lineage mark';
+END;
+
+CREATE TRIGGER tombstone_changed AFTER UPDATE ON tombstones
+BEGIN
+    UPDATE meta SET value = hex(randomblob(8)) WHERE name = 'lineage mark';
+END;
+
+CREATE TRIGGER tombstone_removed AFTER DELETE ON tombstones
+BEGIN
+    UPDATE meta SET value = hex(randomblob(8)) WHERE name = 'lineage mark';
+END;
 
 --------------------------------------------------------------------------------------------------- writes from outside
 

@@ -25,6 +25,26 @@ CREATE TABLE meta (
     value BLOB NOT NULL
 ) STRICT;
 
+-- A caller's tree is read again only when this mark is another one.
+INSERT INTO meta (name, value) VALUES ('lineage mark', randomblob(8));
+
+CREATE TRIGGER lineage_added AFTER INSERT ON lineage
+BEGIN
+    UPDATE meta SET value = randomblob(8) WHERE name = 'lineage mark';
+END;
+
+CREATE TRIGGER lineage_changed AFTER UPDATE ON lineage
+WHEN NEW.session_key IS NOT OLD.session_key OR NEW.incarnation IS NOT OLD.incarnation OR NEW.agent_id IS NOT OLD.agent_id
+     OR NEW.spawned_by IS NOT OLD.spawned_by OR NEW.spawned_incarnation IS NOT OLD.spawned_incarnation OR NEW.deleted IS NOT OLD.deleted
+BEGIN
+    UPDATE meta SET value = randomblob(8) WHERE name = 'lineage mark';
+END;
+
+CREATE TRIGGER lineage_removed AFTER DELETE ON lineage
+BEGIN
+    UPDATE meta SET value = randomblob(8) WHERE name = 'lineage mark';
+END;
+
 -- Exact secrets that hosts registered, to be masked wherever they stand. The file is readable by its owner alone.
 CREATE TABLE secrets (
     name  TEXT PRIMARY KEY,
