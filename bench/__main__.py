@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -81,6 +82,7 @@ def _order(number: str) -> tuple[int, str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options, where = parse(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended, too
     begun, rows = time.monotonic(), list[Row]()
     with tempfile.TemporaryDirectory(prefix="session-search-bench-") as folder:
         ground = Ground(options, Path(folder))
