@@ -22,6 +22,7 @@ PURE = {
     "cursors",
     "excerpt",
     "folding",
+    "forms",
     "garbage",
     "growth",
     "jsontext",

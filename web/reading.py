@@ -17,7 +17,7 @@ from werkzeug.exceptions import ClientDisconnected, HTTPException, RequestEntity
 
 from shared import jsontext
 from shared.errors import BadForm, BadQuery, BadRequest, Unprocessable
-from web.bodies import MAX_ID_BYTES, MAX_KEY_BYTES, Body
+from shared.forms import MAX_ID_BYTES, MAX_KEY_BYTES, Body
 from web.wording import Schema, describe
 
 B = TypeVar("B", bound=Body)

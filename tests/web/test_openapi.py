@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from flask import Flask
 
+from shared.forms import SearchSessions
 from tests.web.conftest import Visitor
-from web.bodies import SearchSessions
 from web.operations import OPERATIONS
 from web.reading import parameters_of
 
