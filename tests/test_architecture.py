@@ -37,6 +37,7 @@ PURE = {
     "shown",
     "terms",
     "tokenizer",
+    "tools",
     "validate",
     "wordforms",
 }

@@ -17,7 +17,7 @@ def app(refusing_app: Flask) -> Flask:
     return refusing_app
 
 
-PAGES = {"/", "/history", "/ops", "/docs", "/login", "/logout", "/static/{filename}"}  # and whatever is below /ops and /search
+PAGES = {"/", "/history", "/ops", "/docs", "/login", "/logout", "/static/{filename}", "/mcp"}  # which has a protocol of its own, and whatever is below /ops and /search
 
 
 def document(who: Visitor) -> dict[str, Any]:
