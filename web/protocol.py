@@ -96,11 +96,12 @@ class Protocol:
         try:
             message = _checked(value)
             modern = _is_modern(message, routing)
-            revision = _modern_revision(message, routing) if modern and "id" in message else _earlier_revision(routing)
             if "method" not in message and modern:
                 raise Refused(INVALID_REQUEST, "answers are not taken: nothing was asked")
             if "id" not in message or "method" not in message:
+                _earlier_revision(routing)
                 return Out(202)
+            revision = _modern_revision(message, routing) if modern else _earlier_revision(routing)
             result = self._result(message["method"], message.get("params") or {}, revision)
         except Refused as e:
             return _refusal(message_id, e, modern)
