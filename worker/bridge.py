@@ -39,6 +39,10 @@ class Bridge:
             if (answer := self.answer(line)) is not None:
                 answers.write(b" ".join(answer.splitlines()) + b"\n")
                 answers.flush()
+        self.close()
+
+    def close(self) -> None:
+        """The connection is closed; the next message opens one."""
         self._wire.close()
 
     def answer(self, line: bytes) -> bytes | None:
