@@ -1,6 +1,7 @@
 """Who may import whom: read from the import statements, each ban with its reason."""
 
 import ast
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -22,6 +23,7 @@ PURE = {
     "cursors",
     "excerpt",
     "folding",
+    "forms",
     "garbage",
     "growth",
     "jsontext",
@@ -36,6 +38,7 @@ PURE = {
     "shown",
     "terms",
     "tokenizer",
+    "tools",
     "validate",
     "wordforms",
 }
@@ -111,6 +114,11 @@ def test_only_the_queues_side_imports_huey():
     found = {module for module in modules() if any(within(name, "huey") for name in imports(module))}
 
     assert found == HUEY
+
+
+def test_the_client_needs_nothing_but_the_standard_library():
+    """It is one file that people may copy into programs of their own."""
+    assert {name.split(".")[0] for name in imports("shared.client")} <= sys.stdlib_module_names
 
 
 def test_naming_a_task_loads_no_importer():

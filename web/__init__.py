@@ -7,7 +7,7 @@ is stored, and every failure is an answer that names what is wrong.
 from flask import Flask
 
 from shared.config import Settings, read_settings
-from web import access, admission, errors, headers, language, pages, routes, views
+from web import access, admission, errors, headers, language, mcp, pages, routes, views
 from web.arriving import arriving
 from web.operations import OPERATIONS
 from web.reading import MAX_BODY_BYTES, drain
@@ -15,7 +15,7 @@ from web.services import EXTENSION, Services
 from web.together import Together
 
 MAX_FORM_BYTES = 64 << 10
-OPERATION_NAMES = tuple(operation.name for operation in OPERATIONS)
+OPERATION_NAMES = (*(operation.name for operation in OPERATIONS), mcp.NAME)  # under which requests are counted
 
 
 def create_app(settings: Settings | None = None, together: Together | None = None) -> Flask:
@@ -35,6 +35,7 @@ def create_app(settings: Settings | None = None, together: Together | None = Non
     headers.install(app)
     app.after_request(drain)
     routes.install(app)
+    mcp.install(app)
     views.install(app)
     language.install(app)
     pages.install(app)

@@ -7,12 +7,13 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from shared.errors import BadRequest, Conflict, NotFound
+from shared.forms import AgentId, Body, IsoTime, Milliseconds, SessionKey
 from shared.jobs import cancel_job, cancel_jobs, count_jobs, job_detail, pause_queue, resume_queue, retry_job, retry_jobs
 from shared.overview import agents_overview
 from shared.parking import park_selected, park_session, unpark
 from shared.reindex import order_reindex
 from web.address import link
-from web.bodies import AgentId, Body, IsoTime, JobFilter, Milliseconds, Nothing, SessionKey
+from web.bodies import JobFilter, Nothing
 from web.call import Call
 from web.ops import filter_of
 from web.times import milliseconds

@@ -6,9 +6,9 @@ from urllib.parse import urlencode
 from flask import g
 
 from shared.errors import BadRequest, Unauthorised
+from shared.forms import Body
 from shared.tokens import Credential
 from web.auth import NEEDED
-from web.bodies import Body
 from web.call import Call
 from web.reading import query_pairs
 from web.services import services

@@ -1,18 +1,13 @@
-"""What each operation answers, as the OpenAPI document and the reference page print it.
+"""What each operation answers, as the OpenAPI document and the reference page print it; the reading verbs' answers are in shared/forms.py.
 
 Answers are made by the kernel as plain dictionaries and are not checked against these structs on the way out; the tests do that.
 """
 
 from typing import Annotated, Any
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
-Iso = Annotated[str, Meta(description="ISO 8601, UTC, milliseconds", examples=["2026-11-30T10:15:00.000Z"])]
-Count = Annotated[int, Meta(ge=0)]
-
-
-class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """An answer's fields, all of them."""
+from shared.forms import Answer, Count, Iso
 
 
 class Problem(Answer, frozen=True, kw_only=True):
@@ -23,22 +18,6 @@ class Problem(Answer, frozen=True, kw_only=True):
     status: int
     detail: Annotated[str, Meta(description="names the field and the limit")]
     field: Annotated[str, Meta(description="the field that is wrong, where it is one")] | UnsetType = UNSET
-
-
-class Session(Answer, frozen=True, kw_only=True):
-    """A session as `list` shows it."""
-
-    session_key: str
-    session_id: str
-    agent_id: str
-    title: str | None
-    kind: str
-    spawned_by: str | None
-    created_at: Iso
-    updated_at: Iso
-    messages: Count
-    pending: bool
-    redacted: Annotated[int, Meta(description="masks in the title")]
 
 
 class Appended(Answer, frozen=True, kw_only=True):
@@ -68,71 +47,6 @@ class Deleted(Answer, frozen=True, kw_only=True):
     """Always true; a session that is not there is a 404."""
 
     deleted: bool
-
-
-class Hit(Answer, frozen=True, kw_only=True):
-    """One matching message."""
-
-    session_key: str
-    session_id: str
-    message_id: str
-    agent_id: str
-    timestamp: Iso
-    role: str
-    kind: str
-    title: str | None
-    excerpt: Annotated[str, Meta(max_length=300)]
-    highlights: Annotated[list[tuple[int, int]], Meta(description="half-open offsets in code points into `excerpt`")]
-    redacted: Annotated[int, Meta(description="masks in excerpt and title")]
-    matches: Annotated[int, Meta(description="with group=session: matches in it, exact up to 100")] | UnsetType = UNSET
-    matches_more: bool | UnsetType = UNSET
-
-
-class Found(Answer, frozen=True, kw_only=True):
-    """A page of hits."""
-
-    results: list[Hit]
-    indexing: Annotated[bool, Meta(description="true: results may be incomplete, ask again after Retry-After")]
-    pending_sessions: Annotated[int, Meta(ge=0, le=1000)]
-    truncated: bool
-    next_cursor: str | None
-    interpreted: Annotated[str, Meta(description="the query as it was understood")]
-    relaxed: Annotated[bool, Meta(description="true: no message has every word, these have some")]
-    scope: Annotated[str, Meta(description="the scope that applied")]
-    warning: str | UnsetType = UNSET
-
-
-class Message(Answer, frozen=True, kw_only=True):
-    """One message of the active branch, or with includeTools one part of it."""
-
-    id: str
-    role: str
-    timestamp: Iso
-    text: Annotated[str, Meta(max_length=4000)]
-    redacted: Annotated[int, Meta(description="masks in the text")]
-    omitted: Annotated[int, Meta(description="reasoning and images left out")]
-    type: Annotated[str, Meta(description="with includeTools: text, toolCall or toolResult")] | UnsetType = UNSET
-    name: Annotated[str, Meta(description="the tool's name")] | UnsetType = UNSET
-    cut: Annotated[bool, Meta(description="true: the text is longer")] | UnsetType = UNSET
-
-
-class Page(Answer, frozen=True, kw_only=True):
-    """Messages, oldest first."""
-
-    session_key: str
-    session_id: str
-    messages: list[Message]
-    before: Annotated[str | None, Meta(description="cursor to older messages")]
-    after: Annotated[str | None, Meta(description="cursor to newer messages")]
-    truncated: bool
-
-
-class Sessions(Answer, frozen=True, kw_only=True):
-    """Sessions, most recently used first."""
-
-    sessions: list[Session]
-    next_cursor: str | None
-    scope: str
 
 
 class Agent(Answer, frozen=True, kw_only=True):

@@ -11,10 +11,10 @@ from flask import request
 from msgspec import UnsetType
 
 from shared.errors import BadRequest, Forbidden, Unauthorised
+from shared.forms import CallerName
 from shared.tokens import Credential, verify_token
 from shared.visibility import Caller
 from web import limiting
-from web.bodies import CallerName
 from web.services import Services
 
 _BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/-]{1,512}=*)", re.ASCII | re.IGNORECASE)

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from shared.forms import Body
 from shared.queue import Queue
 from shared.store import Store
 from shared.tokens import Credential
-from web.bodies import Body
 from web.services import Services
 
 B = TypeVar("B", bound=Body)

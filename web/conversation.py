@@ -6,10 +6,10 @@ from flask import Response, render_template
 
 from shared.errors import BadQuery
 from shared.excerpt import places
+from shared.forms import ReadHistory
 from shared.matching import matcher, parse_query
 from shared.redaction import labels
 from shared.terms import Term
-from web import bodies
 from web.address import call_of, filled, link
 from web.finding import CALLER_FIELDS, hit_id, recalled
 from web.history import history as read_history
@@ -23,7 +23,7 @@ def history_page() -> Response:
     """Messages of one session, oldest first; around a hit when the address names one, and marked when it remembers a search."""
     asked = filled()
     search = recalled(asked.get("found", ""))
-    body = read_query(bodies.ReadHistory, ((name, value) for name, value in asked.items() if name != "found"))
+    body = read_query(ReadHistory, ((name, value) for name, value in asked.items() if name != "found"))
     page = read_history(call_of(body)).body
     caller = {name: asked[name] for name in CALLER_FIELDS if name in asked}
     shown = {name: value for name, value in asked.items() if name not in PLACE}

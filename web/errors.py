@@ -35,7 +35,7 @@ from shared.suspects import note_suspect
 log = logging.getLogger("web.errors")
 
 RETRY_AFTER_S = 5
-MACHINE_PATHS = frozenset({"/healthz", "/readyz", "/metrics", "/openapi.json"})
+MACHINE_PATHS = frozenset({"/healthz", "/readyz", "/metrics", "/openapi.json", "/mcp"})
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ _KINDS = (
     Kind("forbidden", 403, "This credential may not do that"),
     Kind("not-found", 404, "Not found"),
     Kind("method-not-allowed", 405, "This path does not take that method"),
+    Kind("not-acceptable", 406, "The answer would be of a type that the request does not take"),
     Kind("conflict", 409, "The request contradicts what is stored"),
     Kind("too-large", 413, "The body is too large"),
     Kind("address-too-long", 414, "The address is too long"),
@@ -134,17 +135,24 @@ def problem(kind: Kind, detail: str, field: str | None = None) -> Response:
 
 def for_programs(path: str) -> bool:
     """Whether a path is answered in JSON rather than with a page."""
-    return path.startswith("/v1/") or path == "/v1" or path in MACHINE_PATHS
+    return path.startswith(("/v1/", "/.well-known/")) or path == "/v1" or path in MACHINE_PATHS
 
 
-def answer_for(error: Exception) -> Response:
-    """The answer to an error that reached the door, logged once where an operator should know of it."""
+def met(settings: Settings, error: Exception) -> Kind:
+    """The kind of an error that reached the door, logged once where an operator should know of it; damage is remembered for /readyz."""
     kind = kind_of(error)
     if kind.status == 500:
         log.error("request failed", extra={"request_id": g.get("request_id"), "raised": where_raised(error)})
     elif kind.status >= 500:
         extra = {"request_id": g.get("request_id"), "error": str(error), "path": getattr(error, "path", None)}
         log.warning("store unavailable", extra=extra)
+    if isinstance(error, StoreDamaged) and error.path:
+        note_suspect(settings, error.path)
+    return kind
+
+
+def answer_for(kind: Kind, error: Exception) -> Response:
+    """The answer to an error of this kind."""
     answer = problem(kind, detail_of(kind, error), getattr(error, "field", None))
     if isinstance(error, TooManyRequests):
         answer.headers["Retry-After"] = str(error.retry_after_s)
@@ -154,12 +162,10 @@ def answer_for(error: Exception) -> Response:
 
 
 def install(app: Flask, settings: Settings) -> None:
-    """Every error of this application becomes an answer of `answer_for`; a damaged database is remembered for /readyz."""
+    """Every error of this application becomes an answer of `answer_for`."""
 
     def answered(error: Exception) -> Response:
-        if isinstance(error, StoreDamaged) and error.path:
-            note_suspect(settings, error.path)
-        return answer_for(error)
+        return answer_for(met(settings, error), error)
 
     app.register_error_handler(Exception, answered)
 

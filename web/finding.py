@@ -15,8 +15,8 @@ from urllib.parse import parse_qsl, urlencode
 from flask import Response, render_template
 
 from shared.errors import BadRequest
+from shared.forms import ListSessions, SearchSessions
 from shared.redaction import labels
-from web import bodies
 from web.address import call_of, credential, filled, link
 from web.errors import kind_of
 from web.listing import listing
@@ -66,7 +66,7 @@ def _seen(asked: Asked) -> tuple[Row, int, dict[str, str]]:
     if "query" not in asked:
         return {**seen, "recent": _sessions(asked, RECENT_SESSIONS)}, 200, {}
     try:
-        reply = find(call_of(read_query(bodies.SearchSessions, _meant(asked).items())))
+        reply = find(call_of(read_query(SearchSessions, _meant(asked).items())))
     except BadRequest as e:
         return {**seen, "message": str(e)}, kind_of(e).status, {}
     found = {**reply.body, "results": [_hit(row, asked) for row in reply.body["results"]]}
@@ -114,7 +114,7 @@ def remembered(asked: Asked) -> str:
 
 def recalled(found: str) -> Asked:
     """The search that `remembered` wrote; what is no field of a search is left out."""
-    known = parameters_of(bodies.SearchSessions)
+    known = parameters_of(SearchSessions)
     try:
         pairs = parse_qsl(found, max_num_fields=len(known))
     except ValueError:
@@ -127,7 +127,7 @@ def _sessions(asked: Asked, limit: int) -> list[Row] | None:
     caller = {name: asked[name] for name in CALLER_FIELDS if name in asked}
     named = {**caller, **({"scope": asked["scope"]} if "scope" in asked else {}), "limit": str(limit)}
     try:
-        page = listing(call_of(read_query(bodies.ListSessions, named.items()))).body
+        page = listing(call_of(read_query(ListSessions, named.items()))).body
     except BadRequest:
         return None
     return [{**row, "link": link("/history", {"sessionKey": row["sessionKey"], **caller})} for row in page["sessions"]]

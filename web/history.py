@@ -1,8 +1,8 @@
 """History for callers: pages of one session's active branch."""
 
+from shared.forms import ReadHistory
 from shared.history import HistoryRequest, read_history
 from web.auth import caller_of
-from web.bodies import ReadHistory
 from web.call import Call, Reply, given
 from web.figures import REDACTIONS
 

@@ -1,8 +1,8 @@
 """The list of sessions for callers."""
 
+from shared.forms import ListSessions
 from shared.listing import ListRequest, list_sessions
 from web.auth import caller_of
-from web.bodies import ListSessions
 from web.call import Call, Reply, given
 from web.figures import REDACTIONS
 

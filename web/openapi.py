@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from shared.tools import without_null
 from web import answers
 from web.errors import BY_STATUS
 from web.reading import parameters_of
@@ -111,16 +112,9 @@ def _header_parameters(operation: Any) -> list[dict[str, Any]]:
 
 def _parameter(schema: Schema) -> dict[str, Any]:
     """A field's schema as a query parameter's: null cannot be written there."""
-    schema = dict(schema)
+    schema = without_null(schema)
     described = {"description": schema.pop("description")} if "description" in schema else {}
-    options = [part for part in schema.get("anyOf", ()) if part.get("type") != "null"]
-    if options:
-        schema.pop("anyOf")
-        schema |= options[0] if len(options) == 1 else {"anyOf": options}
-    if schema.get("default", "") is None:
-        schema.pop("default")
-    inner = {"description": schema.pop("description")} if "description" in schema else {}
-    return {**inner, **described, "schema": schema}
+    return {**described, "schema": schema}
 
 
 def _required(body: type[Any]) -> set[str]:

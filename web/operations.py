@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from shared import forms
 from web import answers, bodies, documents, health, history, listing, metrics, ops, search, sessions
 from web.call import Call, Reply
 
@@ -33,8 +34,8 @@ class Operation:
     group: str
     kinds: frozenset[str]
     methods: tuple[str, ...] = ("GET",)
-    body: type[bodies.Body] = bodies.Nothing
-    answer: type[answers.Answer] | None = None  # None: a document of its own, of the type `media`
+    body: type[forms.Body] = bodies.Nothing
+    answer: type[forms.Answer] | None = None  # None: a document of its own, of the type `media`
     status: int = 200
     errors: tuple[int, ...] = ()  # beyond those that every operation with a body or a credential may answer
     acts: bool = False  # changes something for operators: closed to read-only tokens
@@ -55,7 +56,7 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/v1/sessions/put",
         summary="Make a session, or change what is named",
         body=bodies.PutSession,
-        answer=answers.Session,
+        answer=forms.Session,
         verb=sessions.put,
         errors=(409, 507),
     ),
@@ -100,8 +101,8 @@ OPERATIONS: tuple[Operation, ...] = (
         name="search",
         path="/v1/sessions/search",
         summary="Find messages on the active branches that the caller sees",
-        body=bodies.SearchSessions,
-        answer=answers.Found,
+        body=forms.SearchSessions,
+        answer=forms.Found,
         verb=search.search,
         retry_after=True,
     ),
@@ -109,8 +110,8 @@ OPERATIONS: tuple[Operation, ...] = (
         name="history",
         path="/v1/sessions/history",
         summary="Read one session's messages, page by page or around one",
-        body=bodies.ReadHistory,
-        answer=answers.Page,
+        body=forms.ReadHistory,
+        answer=forms.Page,
         verb=history.history,
         errors=(404,),
     ),
@@ -118,8 +119,8 @@ OPERATIONS: tuple[Operation, ...] = (
         name="list",
         path="/v1/sessions/list",
         summary="List the sessions that the caller sees",
-        body=bodies.ListSessions,
-        answer=answers.Sessions,
+        body=forms.ListSessions,
+        answer=forms.Sessions,
         verb=listing.listing,
     ),
     _look(name="opsAgents", path="/v1/ops/agents", summary="How much of every agent is indexed", answer=answers.Agents, verb=ops.agents),

@@ -17,7 +17,7 @@ from werkzeug.exceptions import ClientDisconnected, HTTPException, RequestEntity
 
 from shared import jsontext
 from shared.errors import BadForm, BadQuery, BadRequest, Unprocessable
-from web.bodies import MAX_ID_BYTES, MAX_KEY_BYTES, Body
+from shared.forms import MAX_ID_BYTES, MAX_KEY_BYTES, Body
 from web.wording import Schema, describe
 
 B = TypeVar("B", bound=Body)
@@ -40,6 +40,20 @@ def read_body(shape: type[B]) -> B:
 
     raises: UnsupportedMediaType, RequestEntityTooLarge, BadForm naming the field and what it must be.
     """
+    data = read_bytes()
+    if data is None:
+        return convert({}, shape)
+    try:
+        return convert(jsontext.loads(data), shape)
+    except jsontext.BadJson as e:
+        raise BadForm(f"the body is no JSON that can be read: {e}") from None
+
+
+def read_bytes() -> bytes | None:
+    """The bytes of this request's body, which says that it is JSON; None for a body that was left out.
+
+    raises: UnsupportedMediaType, RequestEntityTooLarge, ClientDisconnected for half a body, BadForm for a query string beside it.
+    """
     if request.query_string:
         raise BadForm("this path takes no query parameters; its fields go into the body")
     data = request.get_data(cache=False)
@@ -48,15 +62,12 @@ def read_body(shape: type[B]) -> B:
     if len(data) < (request.content_length or 0):
         raise ClientDisconnected
     if not data and not request.content_type:
-        return convert({}, shape)
+        return None
     if request.mimetype != "application/json" or request.mimetype_params.get("charset", "utf-8").lower() not in ("utf-8", "utf8"):
         raise UnsupportedMediaType("Content-Type must be application/json, in UTF-8.")
     if request.headers.get("Content-Encoding", "identity") != "identity":
         raise UnsupportedMediaType("Content-Encoding must be left out: bodies are read as they are.")
-    try:
-        return convert(jsontext.loads(data), shape)
-    except jsontext.BadJson as e:
-        raise BadForm(f"the body is no JSON that can be read: {e}") from None
+    return data
 
 
 def drain(answer: Response) -> Response:

@@ -1,8 +1,8 @@
 """Search for callers: the kernel answers, then what the answer found owed is handed to the queue."""
 
+from shared.forms import SearchSessions
 from shared.search import SearchRequest, search_sessions
 from web.auth import caller_of
-from web.bodies import SearchSessions
 from web.call import Call, Reply, given
 from web.figures import INCOMPLETE, REDACTIONS, SEARCHES
 from web.times import milliseconds

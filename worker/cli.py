@@ -26,6 +26,8 @@ COMMANDS = {
     "history": ("reading", "Show messages of a session."),
     "list": ("reading", "List sessions, most recently used first."),
     "explain": ("reading", "Say why a caller sees a session or does not."),
+    "mcp": ("mcp", "Give an agent the tools over standard input and output."),
+    "tools": ("tools", "Print the agents' tools for function calling."),
     "reindex": ("reindex", "Order the reconciliation of sessions."),
     "status": ("status", "Show what is owed and whether it gets done."),
     "jobs": ("status", "Show jobs, retry or cancel one, pause the queue."),

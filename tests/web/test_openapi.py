@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from flask import Flask
 
+from shared.forms import SearchSessions
 from tests.web.conftest import Visitor
-from web.bodies import SearchSessions
 from web.operations import OPERATIONS
 from web.reading import parameters_of
 
@@ -17,7 +17,7 @@ def app(refusing_app: Flask) -> Flask:
     return refusing_app
 
 
-PAGES = {"/", "/history", "/ops", "/docs", "/login", "/logout", "/static/{filename}"}  # and whatever is below /ops and /search
+PAGES = {"/", "/history", "/ops", "/docs", "/login", "/logout", "/static/{filename}", "/mcp"}  # which has a protocol of its own, and whatever is below /ops and /search
 
 
 def document(who: Visitor) -> dict[str, Any]:

@@ -8,8 +8,8 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
+from shared import forms
 from tests.web.conftest import ADA, Visitor, message, say, services_of, visitor
-from web import answers
 
 CALLER = {"callerAgent": "ada", "callerSession": "agent:ada:main"}
 
@@ -30,7 +30,7 @@ def harbour(platform: Visitor) -> Visitor:
 def test_a_search_answers_the_fields_of_the_contract(harbour: Visitor):
     answer = harbour.post("/v1/sessions/search", {"query": "ferry", "caller": ADA})
 
-    found = msgspec.convert(answer.get_json(), answers.Found)
+    found = msgspec.convert(answer.get_json(), forms.Found)
     assert [hit.message_id for hit in found.results] == ["a1"]
     hit = found.results[0]
     assert [hit.excerpt[start:end] for start, end in hit.highlights] == ["ferry"]
@@ -144,7 +144,7 @@ def test_a_hidden_word_and_a_word_that_is_nowhere_get_the_same_answer(harbour: V
 def test_history_answers_the_fields_of_the_contract_oldest_first(harbour: Visitor):
     answer = harbour.get("/v1/sessions/history", sessionKey="agent:ada:main", **CALLER)
 
-    page = msgspec.convert(answer.get_json(), answers.Page)
+    page = msgspec.convert(answer.get_json(), forms.Page)
     assert [message.id for message in page.messages] == ["a1", "a2"]
     assert (page.before, page.after, page.truncated) == (None, None, False)
 
@@ -172,7 +172,7 @@ def test_history_shows_tools_only_when_asked(platform: Visitor):
 
     assert [row["text"] for row in plain["messages"]] == ["look"]
     assert [row["type"] for row in whole["messages"]] == ["text", "toolCall"]
-    assert msgspec.convert(whole, answers.Page).messages[1].name == "run"
+    assert msgspec.convert(whole, forms.Page).messages[1].name == "run"
 
 
 def test_the_list_is_paged_and_names_its_scope(platform: Visitor):
@@ -184,7 +184,7 @@ def test_the_list_is_paged_and_names_its_scope(platform: Visitor):
 
     keys = [row["sessionKey"] for row in first["sessions"] + rest["sessions"]]
     assert sorted(keys) == [f"agent:ada:s{n}" for n in range(5)]
-    assert msgspec.convert(rest, answers.Sessions).scope == "tree"
+    assert msgspec.convert(rest, forms.Sessions).scope == "tree"
 
 
 def test_a_cursor_is_useless_in_other_hands(app: Flask, platform: Visitor):

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from flask import Flask
 
+from shared import forms
 from tests.web.conftest import ADA, Visitor, message, say, services_of, visitor
 from web import answers
 
@@ -21,7 +22,7 @@ def test_put_answers_the_session_as_list_shows_it(platform: Visitor):
     listed = platform.post("/v1/sessions/list", {"caller": ADA}).get_json()["sessions"]
     assert made.status_code == 200
     assert made.get_json() == listed[0]
-    assert msgspec.convert(made.get_json(), answers.Session).title == "Harbour"
+    assert msgspec.convert(made.get_json(), forms.Session).title == "Harbour"
 
 
 def test_put_changes_only_what_is_named_and_null_is_a_value(platform: Visitor):
