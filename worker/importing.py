@@ -27,7 +27,7 @@ from worker.rewritten import Fitted, leaf_control
 
 __all__ = ["FileReport", "ImportReport", "Importing", "format_of", "import_paths", "render_report", "report_json"]
 
-Progress = Callable[[int, int, Path], None]  # files done, files in all, the file just done
+Progress = Callable[[int, int, FileReport], None]  # files done, files in all, the file just read
 Beat = Callable[[], None]  # called with every event; what it raises ends the import, and what was stored by then stays
 
 
@@ -40,13 +40,13 @@ def import_paths(
     restore: bool = False,
     again: bool = False,
     now_ms: int,
-    report: Progress = lambda done, total, path: None,
+    report: Progress = lambda done, total, file: None,
 ) -> ImportReport:
     """Imports files and, from folders, every transcript file below them.
 
     agent: whose sessions they become where the source names no agent; the format's name when None.
     restore: sessions deleted here earlier are brought back. again: files that have not changed are read, too. report: called after
-    each file.
+    each file that was read.
     raises: UnknownFormat for a format that is not one of ours, BadRequest for an agent id, StoreUnavailable when a database is.
     """
     format_ = format_of(format_name)
@@ -111,7 +111,7 @@ class Importing:
         self.agent = validate.agent_id(agent if agent is not None else format_.name, "--agent")
         self._readings, self._beat = Readings(store, format_, self.agent, again), beat
 
-    def take(self, paths: Iterable[Path], report: Progress = lambda done, total, path: None) -> ImportReport:
+    def take(self, paths: Iterable[Path], report: Progress = lambda done, total, file: None) -> ImportReport:
         """Imports these files, but for those that have not changed since they were read."""
         files = [FileReport(path) for path in paths]
         changed = [file for file in files if not self._readings.recall(file)]
@@ -120,7 +120,7 @@ class Importing:
             for done, file in enumerate(_in_order(self.format, changed), known + 1):
                 self._file(file)
                 self._readings.keep(file)
-                report(done, len(files), file.path)
+                report(done, len(files), file)
         finally:
             self._readings.write()
         return ImportReport(sorted(files, key=lambda file: str(file.path)))

@@ -9,6 +9,7 @@ were read to their end without a remark are remembered here, for a remark is tol
 import json
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -38,16 +39,20 @@ class Look:
     settled: bool
 
 
-def look_at(format_: Format, path: Path) -> Look | None:
-    """How a file looks now; None where that does not tell whether it has changed."""
+Stat = Callable[[Path], tuple[int, ...]]
+
+
+def look_at(format_: Format, path: Path, stat: Stat | None = None) -> Look | None:
+    """How a file looks now; None where that does not tell whether it has changed. stat: for what stands beside files, stat_of."""
     if not format_.tells(path):
         return None
-    state = (_stat(path), *map(_stat, format_.logs(path)))
-    beside = tuple(map(_stat, format_.beside(path)))
+    state = (stat_of(path), *map(stat_of, format_.logs(path)))
+    beside = tuple(map(stat or stat_of, format_.beside(path)))
     return Look(state, beside, all(map(_is_settled, state + beside))) if state[0] else None
 
 
-def _stat(path: Path) -> tuple[int, ...]:
+def stat_of(path: Path) -> tuple[int, ...]:
+    """Size, inode and times of a file; () where there is none."""
     try:
         found = os.stat(path)
     except OSError:

@@ -9,7 +9,7 @@ import click
 from shared.clock import now_ms
 from worker.commands.common import for_people, json_option, opened, say, say_json
 
-Report = Callable[[int, int, Path], None]  # files done, files in all, the file just done
+Report = Callable[[int, int, object], None]  # files done, files in all, the file just read
 
 
 @click.command("import")
@@ -41,10 +41,10 @@ def import_command(format_name: str, paths: tuple[Path, ...], agent: str | None,
 def _progress(as_json: bool) -> Iterator[Report]:
     """What is called after each file: a bar for people, nothing for machines."""
     if as_json or not for_people():
-        yield lambda _done, _total, _path: None
+        yield lambda _done, _total, _file: None
         return
     from rich.progress import Progress
 
     with Progress(transient=True) as bar:
         task = bar.add_task("files")
-        yield lambda done, total, _path: bar.update(task, completed=done, total=total)
+        yield lambda done, total, _file: bar.update(task, completed=done, total=total)

@@ -102,14 +102,16 @@ class Problems:
 
 def lines_below(folder: Path) -> Iterator[Path]:
     """The JSONL transcripts below a folder."""
-    yield from sorted(path for path in named_below(folder, ".jsonl") if not path.name.endswith(".trajectory.jsonl"))
+    yield from named_below(folder, ".jsonl", but=".trajectory.jsonl")
 
 
-def named_below(folder: Path, ending: str) -> Iterator[Path]:
-    """Every path below a folder whose name ends so; links to folders are not followed. A third of the cost of Path.rglob."""
-    for parent, _, names in os.walk(folder):
-        base = Path(parent)
-        yield from (base / name for name in names if name.endswith(ending))
+def named_below(folder: Path, ending: str, but: str = "\n") -> Iterator[Path]:
+    """Every path below a folder whose name ends so, sorted; links to folders are not followed. A fifth of the cost of Path.rglob.
+
+    but: a longer ending, which is left out.
+    """
+    every = (os.path.join(parent, name) for parent, _, names in os.walk(folder) for name in names)
+    yield from map(Path, sorted(path for path in every if path.endswith(ending) and not path.endswith(but)))
 
 
 def log_of(path: Path) -> tuple[Path, ...]:

@@ -31,7 +31,7 @@ _STAMPED = re.compile(r"\d{4}-\d\d-\d\dT[\d-]+Z_(.+)", re.ASCII)  # pi: 2025-12-
 def files(folder: Path) -> Iterator[Path]:
     """The transcripts below a folder, and the agents' databases."""
     yield from lines_below(folder)
-    yield from sorted(named_below(folder, FILE))
+    yield from named_below(folder, FILE)
 
 
 def beside(path: Path) -> tuple[Path, ...]:
