@@ -126,12 +126,12 @@ def _parts(
             continue
         if request.agent_id is not None and agent_id != request.agent_id:
             continue
-        keys = [request.session_key] if request.session_key is not None else visible.keys.get(agent_id)
+        keys = frozenset({request.session_key}) if request.session_key is not None else visible.keys.get(agent_id)
         store.adopt(agent_id, catalogue, now_ms)
         path = store.agent_path(agent_id)
         conn = opened.enter_context(store.reader(agent_id))
         opened.enter_context(read_transaction(conn, path))
-        sessions = search.visible_numbers(conn, keys)
+        sessions = search.visible_numbers(conn, None) if keys is None else search.known_numbers(conn, store.trees, agent_id, keys)
         pending = search.pending(conn, sessions, now_ms, ENQUEUED)
         if projection.condemned(conn):  # everything is owed, and what is left of the index is not to be trusted
             sessions = replace(sessions, numbers=())

@@ -109,13 +109,13 @@ class _Sight:
     def _known_tree(self) -> Mapping[str, frozenset[str]]:
         """The caller's tree: as it was read last time, if no row of lineage changed anywhere it was read from."""
         place = self._caller.agent_id, self._caller.session_key
-        known = self._store.trees.find(place)
+        known = self._store.trees.of_callers.find(place)
         if known and all(self._mark(agent_id) == mark for agent_id, mark in known.marks.items()):
             return known.keys
         self._marks[None] = self._mark(None)
         keys = self._tree()
         if None not in self._marks.values():
-            self._store.trees.keep(place, Tree(keys, self._marks))
+            self._store.trees.of_callers.keep(place, Tree(keys, self._marks))
         return keys
 
     def _mark(self, agent_id: str | None) -> str | None:

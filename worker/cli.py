@@ -22,6 +22,7 @@ COMMANDS = {
     "worker": ("work", "Run jobs of every kind, and periodic work."),
     "bulk": ("work", "Run bulk jobs beside a worker."),
     "import": ("imports", "Import transcript files of other programs."),
+    "follow": ("follow", "Watch folders of transcripts and import what grows."),
     "search": ("reading", "Find messages."),
     "history": ("reading", "Show messages of a session."),
     "list": ("reading", "List sessions, most recently used first."),

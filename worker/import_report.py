@@ -8,6 +8,23 @@ from typing import Any
 from worker.importers.base import Problem, Problems
 
 
+@dataclass(frozen=True)
+class Taken:
+    """A session as one file gave it. mark: of its source, where that tells by itself whether it changed; added: events, of `events`."""
+
+    agent_id: str
+    session_id: str
+    mark: str | None
+    events: int
+    added: int = 0
+    copied: int = 0  # events left out, for they stand in the session they were copied from
+
+    @property
+    def session_key(self) -> str:
+        """The key it has here."""
+        return f"agent:{self.agent_id}:{self.session_id}"
+
+
 @dataclass
 class FileReport:
     """What became of one file. error is set when the file could not be imported as a whole."""
@@ -21,6 +38,7 @@ class FileReport:
     empty: bool = False
     error: str | None = None
     problems: Problems = field(default_factory=Problems)
+    taken: list[Taken] = field(default_factory=list)  # its sessions, where it was read
 
     def lines(self) -> Iterator[str]:
         """Its problems, one line each."""

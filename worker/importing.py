@@ -1,14 +1,14 @@
 """Importing: transcript files of one format become sessions of ours, one file after the other, and a report tells what became of each.
 
 A file that cannot be read never keeps the others from being imported. Importing again adds nothing and a grown file adds its new
-part, for readers give the same events the same ids; a source that was rewritten is fitted to what is stored (rewritten.py). What a
-forked session's file copied from a session that is stored is left out: those words are found there already. Sessions are imported
-before those forked from them.
+part, for readers give the same events the same ids; a source that was rewritten is fitted to what is stored (rewritten.py). A file that
+has not changed is not read again (readings.py). What a forked session's file copied from a session that is stored is left out: those
+words are found there already. Sessions are imported before those forked from them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -19,14 +19,16 @@ from shared.sessions import put_session
 from shared.store import Store
 from shared.store import sessions as rows
 from worker.copies import without_copies
-from worker.import_report import FileReport, ImportReport, render_report, report_json
+from worker.import_report import FileReport, ImportReport, Taken, render_report, report_json
 from worker.importers import FORMATS
 from worker.importers.base import Event, Format, Problems, Source, safe_id
+from worker.readings import Readings, mark_of
 from worker.rewritten import Fitted, leaf_control
 
-__all__ = ["FileReport", "ImportReport", "import_paths", "render_report", "report_json"]
+__all__ = ["FileReport", "ImportReport", "Importing", "format_of", "import_paths", "render_report", "report_json"]
 
-Progress = Callable[[int, int, Path], None]  # files done, files in all, the file just done
+Progress = Callable[[int, int, FileReport], None]  # files done, files in all, the file just read
+Beat = Callable[[], None]  # called with every event; what it raises ends the import, and what was stored by then stays
 
 
 def import_paths(
@@ -36,26 +38,24 @@ def import_paths(
     *,
     agent: str | None = None,
     restore: bool = False,
+    again: bool = False,
     now_ms: int,
-    report: Progress = lambda done, total, path: None,
+    report: Progress = lambda done, total, file: None,
 ) -> ImportReport:
     """Imports files and, from folders, every transcript file below them.
 
     agent: whose sessions they become where the source names no agent; the format's name when None.
-    restore: sessions deleted here earlier are brought back. report: called after each file.
+    restore: sessions deleted here earlier are brought back. again: files that have not changed are read, too. report: called after
+    each file that was read.
     raises: UnknownFormat for a format that is not one of ours, BadRequest for an agent id, StoreUnavailable when a database is.
     """
-    format_ = _format(format_name)
-    fallback = validate.agent_id(agent if agent is not None else format_.name, "--agent")
-    work = _Work(store, format_, fallback, restore, now_ms)
-    files = list(_in_order(format_, [FileReport(path) for path in _files(format_, paths)]))
-    for done, file in enumerate(files, 1):
-        work.take(file)
-        report(done, len(files), file.path)
-    return ImportReport(sorted(files, key=lambda file: str(file.path)))
+    format_ = format_of(format_name)
+    work = Importing(store, format_, agent, now_ms, restore=restore, again=again)
+    return work.take(_files(format_, paths), report)
 
 
-def _format(name: str) -> Format:
+def format_of(name: str) -> Format:
+    """The format of this name. raises: UnknownFormat."""
     if name not in FORMATS:
         raise UnknownFormat(f"{name!r} is not a format that can be imported; those are {', '.join(FORMATS)}")
     return FORMATS[name]
@@ -100,17 +100,32 @@ def _origin(format_: Format, path: Path) -> tuple[str | None, str | None]:
     return (source.session_id, source.copied_from) if source else (None, None)
 
 
-@dataclass
-class _Work:
-    """One import while it runs."""
+class Importing:
+    """One import while it runs, or many of the same format and agent. raises: BadRequest for an agent id."""
 
-    store: Store
-    format: Format
-    agent: str
-    restore: bool
-    now_ms: int
+    def __init__(
+        self, store: Store, format_: Format, agent: str | None, now_ms: int, *,
+        restore: bool = False, again: bool = False, beat: Beat = lambda: None,
+    ) -> None:  # fmt: skip
+        self.store, self.format, self.restore, self.now_ms = store, format_, restore, now_ms
+        self.agent = validate.agent_id(agent if agent is not None else format_.name, "--agent")
+        self._readings, self._beat = Readings(store, format_, self.agent, again), beat
 
-    def take(self, file: FileReport) -> None:
+    def take(self, paths: Iterable[Path], report: Progress = lambda done, total, file: None) -> ImportReport:
+        """Imports these files, but for those that have not changed since they were read."""
+        files = [FileReport(path) for path in paths]
+        changed = [file for file in files if not self._readings.recall(file)]
+        known = len(files) - len(changed)
+        try:
+            for done, file in enumerate(_in_order(self.format, changed), known + 1):
+                self._file(file)
+                self._readings.keep(file)
+                report(done, len(files), file)
+        finally:
+            self._readings.write()
+        return ImportReport(sorted(files, key=lambda file: str(file.path)))
+
+    def _file(self, file: FileReport) -> None:
         """Imports one file; what keeps it from being imported ends in its report, except a database that is out of reach."""
         try:
             if file.path.is_dir():
@@ -130,13 +145,21 @@ class _Work:
     def _sources(self, file: FileReport) -> None:
         modified_ms = file.path.stat().st_mtime_ns // 1_000_000
         for source in self.format.read(file.path, file.problems):
-            events = iter(source.events)
+            if as_it_was := self._readings.settled(file, source.agent_id or self.agent, source):
+                self._count(file, as_it_was)
+                continue
+            events = self._heard(source.events)
             try:
                 first = next(events, None)
                 if first is not None or (source.branch is not None and self._is_stored(source)):
                     self._session(file, source, chain([first] if first else [], events), modified_ms)
             except UnreadableSource as e:
                 file.error = f"session {safe_id(source.session_id)} is not imported to its end: {e}"
+
+    def _heard(self, events: Iterable[Event]) -> Iterator[Event]:
+        for event in events:
+            self._beat()
+            yield event
 
     def _is_stored(self, source: Source) -> bool:
         """Whether there is something of a session that its source has emptied."""
@@ -158,7 +181,11 @@ class _Work:
             done.added += self._take_in(agent, source, [leaf], modified_ms, file.problems).added if leaf else 0
         if not done.deleted:
             self._follow_head(agent, source)
-        self._count(file, _key(agent, source.session_id), done, own.left_out)
+        self._tell(file, _key(agent, source.session_id), done)
+        if done.deleted:
+            file.copied += own.left_out
+        else:
+            self._count(file, Taken(agent, session_id, mark_of(source), done.added + done.known, done.added, own.left_out))
 
     def _take_in(self, agent: str, source: Source, events: Iterable[Event], modified_ms: int, problems: Problems) -> Imported:
         head = ImportHead(
@@ -194,11 +221,14 @@ class _Work:
             with suppress(Unprocessable):  # a session above itself, which was reported when it was imported
                 put_session(self.store, agent, key, changes, self.now_ms)
 
-    def _count(self, file: FileReport, key: str, done: Imported, copied: int) -> None:
-        file.sessions += not done.deleted
-        file.added += done.added
-        file.known += done.known
-        file.copied += copied
+    def _count(self, file: FileReport, taken: Taken) -> None:
+        file.sessions += 1
+        file.added += taken.added
+        file.known += taken.events - taken.added
+        file.copied += taken.copied
+        file.taken.append(taken)
+
+    def _tell(self, file: FileReport, key: str, done: Imported) -> None:
         file.deleted += done.deleted
         if done.deleted:
             file.problems.note(0, f"session {key} was deleted earlier, not restored (--restore brings it back)")

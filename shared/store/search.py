@@ -12,6 +12,7 @@ from typing import NamedTuple
 from shared import jsontext
 from shared.store.lists import in_texts
 from shared.store.projection import TIME_SHIFT
+from shared.store.trees import Numbers, Trees, lineage_mark
 
 FEW = 64  # up to so many sessions are named in the match expression; more are joined
 MAX_PENDING = 1_000  # pendingSessions is exact up to here
@@ -69,6 +70,28 @@ def visible_numbers(conn: sqlite3.Connection, keys: Iterable[str] | None) -> Ses
     named, values = in_texts(keys)
     found = conn.execute(NUMBERS.format(named=named), values).fetchall()
     return Sessions(tuple(sorted(row[0] for row in found)), max((row[1] for row in found), default=0))
+
+
+NEWEST_STORE_OF = """
+    SELECT stored_at_ms FROM sessions
+    WHERE session_no IN (SELECT value FROM json_each(?))
+    ORDER BY stored_at_ms DESC
+    LIMIT 1
+"""
+
+
+def known_numbers(conn: sqlite3.Connection, trees: Trees, agent_id: str, keys: frozenset[str]) -> Sessions:
+    """As visible_numbers, looked up again only when the agent's sessions changed; inside a read transaction."""
+    if len(keys) <= FEW:
+        return visible_numbers(conn, keys)
+    mark = lineage_mark(conn)
+    known = trees.numbers.find((agent_id, keys))
+    if mark is None or known is None or known.mark != mark:
+        found = visible_numbers(conn, keys)
+        trees.numbers.keep((agent_id, keys), Numbers(found.numbers or (), mark))
+        return found
+    row = conn.execute(NEWEST_STORE_OF, (jsontext.dumps(known.numbers),)).fetchone()
+    return Sessions(known.numbers, row[0] if row else 0)
 
 
 def has_demoted(conn: sqlite3.Connection) -> bool:

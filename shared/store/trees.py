@@ -1,7 +1,7 @@
 """Callers' trees as they were last read, each with the marks of the databases it was read from.
 
-A mark is a text in a database that changes, by triggers, with every change of a row that a tree depends on. A tree whose marks are all as
-they were is what reading it again would give.
+A mark is a text in a database that changes, by triggers, with every change of a row that a tree depends on: who spawned whom, which
+sessions there are, which are incognito. What was read under marks that are all as they were is what reading it again would give.
 """
 
 import sqlite3
@@ -9,6 +9,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 MAX_KEYS = 100_000  # session keys remembered in all; some ten megabytes
 
@@ -33,25 +34,49 @@ class Tree:
         return 1 + sum(map(len, self.keys.values()))
 
 
-class Trees:
-    """A bounded number of trees, by caller's agent and session key; those not asked for longest go first."""
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """The numbers of the sessions of some keys that are there and not incognito, ascending; mark: the agent's."""
+
+    numbers: tuple[int, ...]
+    mark: str | None
+
+    @property
+    def size(self) -> int:
+        return 1 + len(self.numbers)
+
+
+K = TypeVar("K")
+V = TypeVar("V", Tree, Numbers)
+
+
+class Remembered(Generic[K, V]):
+    """Values up to a size in all; those not asked for longest go first."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._trees: OrderedDict[tuple[str, str], Tree] = OrderedDict()
+        self._kept: OrderedDict[K, V] = OrderedDict()
         self._size = 0
 
-    def find(self, place: tuple[str, str]) -> Tree | None:
+    def find(self, place: K) -> V | None:
         with self._lock:
-            if place in self._trees:
-                self._trees.move_to_end(place)
-            return self._trees.get(place)
+            if place in self._kept:
+                self._kept.move_to_end(place)
+            return self._kept.get(place)
 
-    def keep(self, place: tuple[str, str], tree: Tree) -> None:
+    def keep(self, place: K, value: V) -> None:
         with self._lock:
-            before = self._trees.pop(place, None)
-            self._size += tree.size - (before.size if before else 0)
-            self._trees[place] = tree
+            before = self._kept.pop(place, None)
+            self._size += value.size - (before.size if before else 0)
+            self._kept[place] = value
             while self._size > MAX_KEYS:
-                _, oldest = self._trees.popitem(last=False)
+                _, oldest = self._kept.popitem(last=False)
                 self._size -= oldest.size
+
+
+class Trees:
+    """What is remembered of one data folder."""
+
+    def __init__(self) -> None:
+        self.of_callers: Remembered[tuple[str, str], Tree] = Remembered()  # by the caller's agent id and session key
+        self.numbers: Remembered[tuple[str, frozenset[str]], Numbers] = Remembered()  # by agent id and keys

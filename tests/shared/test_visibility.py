@@ -6,7 +6,8 @@ import pytest
 
 from shared.errors import NotFound, Unprocessable, VisibilityUnknown
 from shared.history import HistoryRequest, read_history
-from shared.store import registry, trees
+from shared.store import registry, search, trees
+from shared.store.search import FEW
 from shared.visibility import OWNER, Caller, visible_sessions
 from tests.conftest import Killed, ids, message
 
@@ -419,8 +420,43 @@ def test_a_tree_is_read_again_when_another_program_hangs_a_session_elsewhere(wor
 
 def test_remembered_trees_have_a_bound(monkeypatch):
     monkeypatch.setattr(trees, "MAX_KEYS", 10)
-    kept = trees.Trees()
+    kept = trees.Remembered()
     for n in range(5):
         kept.keep(("ada", f"k{n}"), trees.Tree({"ada": frozenset({"a", "b", "c"})}, {None: "1"}))
 
     assert [n for n in range(5) if kept.find(("ada", f"k{n}"))] == [3, 4]
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_a_session_that_becomes_incognito_is_not_found_by_who_sees_many(world, outside):
+    """Which sessions of a large tree may be found is remembered, too, and must not outlive a change."""
+    main = world.session("ada").append("a", "alpha")
+    for n in range(FEW + 5):
+        world.session("ada", f"agent:ada:child{n}").append(f"c{n}", "alpha").put(spawnedBy=main.key)
+    before = {hit["messageId"] for hit in world.pages(main.caller, "alpha", limit=50)}
+    again = {hit["messageId"] for hit in world.pages(main.caller, "alpha", limit=50)}
+
+    if outside:
+        conn = sqlite3.connect(world.store.agent_path("ada"))
+        with conn:
+            conn.execute("UPDATE sessions SET incognito = 1 WHERE session_key = 'agent:ada:child3'")
+        conn.close()
+    else:
+        world.session("ada", "agent:ada:child3").put(incognito=True)
+
+    assert before == again == {"a", *(f"c{n}" for n in range(FEW + 5))}
+    assert {hit["messageId"] for hit in world.pages(main.caller, "alpha", limit=50)} == before - {"c3"}
+
+
+def test_what_is_newest_is_known_of_remembered_sessions_too(world):
+    main = world.session("ada").append("a", "alpha")
+    for n in range(FEW + 5):
+        world.session("ada", f"agent:ada:child{n}").put(spawnedBy=main.key)
+    main.search("alpha")
+
+    world.now.pass_ms(5_000)
+    main.append("b", "alpha")
+
+    keys = visible_sessions(world.store, main.caller).keys["ada"]
+    with world.store.reader("ada") as conn:
+        assert search.known_numbers(conn, world.store.trees, "ada", keys) == search.visible_numbers(conn, keys)

@@ -9,7 +9,7 @@ import click
 from shared.clock import now_ms
 from worker.commands.common import for_people, json_option, opened, say, say_json
 
-Report = Callable[[int, int, Path], None]  # files done, files in all, the file just done
+Report = Callable[[int, int, object], None]  # files done, files in all, the file just read
 
 
 @click.command("import")
@@ -17,8 +17,9 @@ Report = Callable[[int, int, Path], None]  # files done, files in all, the file 
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--agent", metavar="ID", help="Whose sessions they become, where the format names no agent; else the format's name.")
 @click.option("--restore", is_flag=True, help="Bring back sessions that were deleted here.")
+@click.option("--again", is_flag=True, help="Read files that have not changed since they were imported, too.")
 @json_option
-def import_command(format_name: str, paths: tuple[Path, ...], agent: str | None, restore: bool, as_json: bool) -> None:
+def import_command(format_name: str, paths: tuple[Path, ...], agent: str | None, restore: bool, again: bool, as_json: bool) -> None:
     """Import transcript files, and those in folders. Again adds nothing; a grown file adds its new part.
 
     FORMAT is openclaw, claude-code, codex, gemini, hermes, opencode, goose, chatgpt or claude-export.
@@ -27,7 +28,7 @@ def import_command(format_name: str, paths: tuple[Path, ...], agent: str | None,
     from worker.importing import import_paths, render_report, report_json
 
     with opened() as (_, store, _queue), _progress(as_json) as done:
-        report = import_paths(store, format_name, paths, agent=agent, restore=restore, now_ms=now_ms(), report=done)
+        report = import_paths(store, format_name, paths, agent=agent, restore=restore, again=again, now_ms=now_ms(), report=done)
     if as_json:
         say_json(report_json(report))
     else:
@@ -40,10 +41,10 @@ def import_command(format_name: str, paths: tuple[Path, ...], agent: str | None,
 def _progress(as_json: bool) -> Iterator[Report]:
     """What is called after each file: a bar for people, nothing for machines."""
     if as_json or not for_people():
-        yield lambda _done, _total, _path: None
+        yield lambda _done, _total, _file: None
         return
     from rich.progress import Progress
 
     with Progress(transient=True) as bar:
         task = bar.add_task("files")
-        yield lambda done, total, _path: bar.update(task, completed=done, total=total)
+        yield lambda done, total, _file: bar.update(task, completed=done, total=total)

@@ -4,12 +4,20 @@ from worker.importers import chatgpt, claude_code, claude_export, codex, export,
 from worker.importers.base import Format
 
 _ALL = (
-    Format(openclaw.FORMAT, openclaw.read, openclaw.trace, openclaw.files, "*.jsonl, openclaw-agent.sqlite"),
+    Format(
+        *(openclaw.FORMAT, openclaw.read, openclaw.trace, openclaw.files, "*.jsonl, openclaw-agent.sqlite"),
+        beside=openclaw.beside,
+        told=openclaw.told_beside,
+    ),
     Format(claude_code.FORMAT, claude_code.read, claude_code.trace),
     Format(codex.FORMAT, codex.read, codex.trace),
     Format(gemini.FORMAT, gemini.read, gemini.trace, gemini.files, "session-*.json, session-*.jsonl", forks=False),
     Format(hermes.FORMAT, hermes.read, hermes.trace, hermes.files, "state.db"),
-    Format(opencode.FORMAT, opencode.read, opencode.trace, opencode.files, "session/*/*.json, opencode.db", forks=False),
+    Format(
+        *(opencode.FORMAT, opencode.read, opencode.trace, opencode.files, "session/*/*.json, opencode.db"),
+        forks=False,
+        tells=opencode.tells,
+    ),
     Format(goose.FORMAT, goose.read, goose.trace, goose.files, "*.jsonl, sessions.db", forks=False),
     Format(chatgpt.FORMAT, chatgpt.read, chatgpt.trace, export.files, "conversations.json, *.zip", forks=False),
     Format(claude_export.FORMAT, claude_export.read, claude_export.trace, export.files, "conversations.json, *.zip", forks=False),

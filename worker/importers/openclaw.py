@@ -8,6 +8,8 @@ source: pi's docs/session.md; OpenClaw keeps the files in agents/ID/sessions/.
 
 import re
 from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,9 @@ from shared.config import AGENT_ID
 from shared.errors import UnknownFormat
 from shared.searchable import SEARCHED_ROLES
 from shared.transcript import time_of
-from worker.importers.base import LINE_ID, Entry, Event, Problems, Source, entries, kind_of, line_id, lines_below
+from worker.importers.base import LINE_ID, Entry, Event, Problems, Source, entries, kind_of, line_id, lines_below, named_below
 from worker.importers.finishing import Finisher
-from worker.importers.openclaw_index import Index, Label, index_beside
+from worker.importers.openclaw_index import INDEX, Index, Label, index_beside
 from worker.importers.openclaw_tables import FILE, index_in, sessions_in
 from worker.importers.tables import is_sqlite
 
@@ -29,7 +31,17 @@ _STAMPED = re.compile(r"\d{4}-\d\d-\d\dT[\d-]+Z_(.+)", re.ASCII)  # pi: 2025-12-
 def files(folder: Path) -> Iterator[Path]:
     """The transcripts below a folder, and the agents' databases."""
     yield from lines_below(folder)
-    yield from sorted(folder.rglob("openclaw-agent.sqlite"))
+    yield from named_below(folder, FILE)
+
+
+def beside(path: Path) -> tuple[Path, ...]:
+    """The index of the sessions of a transcript's folder; a database holds its own."""
+    return (path.with_name(INDEX),) if path.suffix == ".jsonl" else ()
+
+
+def told_beside(path: Path, session_id: str) -> Label:
+    """What the index in a transcript's folder says of its session."""
+    return index_beside(path.parent).label(session_id, _elsewhere(path.parent.parent.parent))
 
 
 def read(path: Path, problems: Problems) -> Generator[Source, None, None]:
@@ -45,16 +57,17 @@ def read(path: Path, problems: Problems) -> Generator[Source, None, None]:
     found = header.get("id")
     session_id = found if isinstance(found, str) and found else _id_in_name(path.stem)
     agent = _agent(path)
-    label = index_beside(path.parent).label(session_id, _elsewhere(path.parent.parent.parent)) if agent else Label()
+    label = told_beside(path, session_id) if agent else Label()
     yield _source(session_id, first, lines, label, agent, problems)
 
 
 def _database(path: Path, problems: Problems) -> Iterator[Source]:
     for stored in sessions_in(path, problems):
-        first = next(stored.entries, None)
-        if first is not None:
-            label = stored.index.label(stored.session_id, _elsewhere(path.parent.parent.parent))
-            yield _source(stored.session_id, first, stored.entries, label, stored.agent_id, problems)
+        with closing(stored.entries):  # a transcript that has not changed is not read further
+            first = next(stored.entries, None)
+            if first is not None:
+                label = stored.index.label(stored.session_id, _elsewhere(path.parent.parent.parent))
+                yield replace(_source(stored.session_id, first, stored.entries, label, stored.agent_id, problems), mark=stored.mark)
 
 
 def _elsewhere(agents: Path) -> Callable[[str], Index]:

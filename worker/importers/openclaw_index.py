@@ -16,6 +16,7 @@ from shared import jsontext
 from shared.config import AGENT_ID
 from worker.importers import shapes
 
+INDEX = "sessions.json"
 MAX_INDEX_BYTES = 64 << 20
 _INCOGNITO = re.compile(r"agent:[^:]+:(?:dashboard|subagent|internal-session-effects):incognito-[^:]+")
 _KEY = re.compile(r"agent:(?P<agent>[^:]+):(?P<rest>.+)", re.DOTALL)
@@ -84,7 +85,7 @@ class Index:
 
 def index_beside(folder: Path) -> Index:
     """The index in a folder of transcripts; an empty one where there is none that could be understood."""
-    path = folder / "sessions.json"
+    path = folder / INDEX
     try:
         state = path.stat()
     except OSError:

@@ -5,7 +5,7 @@ and the present one with session_windows and session_nodes.
 source: OpenClaw, src/state/openclaw-agent-schema.sql and openclaw-agent-db.paths.ts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,12 +25,13 @@ FILE = "openclaw-agent.sqlite"
 
 @dataclass(frozen=True)
 class Stored:
-    """One transcript of a database; its entries are read while they are iterated."""
+    """One transcript of a database; its entries are read while they are iterated. mark: another one after every change of them."""
 
     session_id: str
     agent_id: str | None
     index: Index
-    entries: Iterator[Entry]
+    entries: Generator[Entry, None, None]
+    mark: str | None = None
 
 
 def sessions_in(path: Path, problems: Problems) -> Iterator[Stored]:
@@ -41,10 +42,23 @@ def sessions_in(path: Path, problems: Problems) -> Iterator[Stored]:
         if not tables.has("transcript_events", "session_id", "seq", "event_json"):
             raise UnknownFormat(f"not an openclaw database: {path.name} has no table of transcript events like its")
         index, agent_id = _index(tables), _agent(path, tables)
-        ids = conn.execute("SELECT session_id FROM transcript_events GROUP BY session_id ORDER BY min(created_at), session_id")
-        for (found,) in ids.fetchall():
-            if (session_id := text_of(found)) is not None:
-                yield Stored(session_id, agent_id, index, _entries(tables, session_id, problems))
+        for session_id, mark in _transcripts(tables):
+            yield Stored(session_id, agent_id, index, _entries(tables, session_id, problems), mark)
+
+
+def _transcripts(tables: Tables) -> list[tuple[str, str | None]]:
+    """Every transcript, oldest first, with its mark: OpenClaw raises transcript_updated_at with every change of a transcript's rows."""
+    windows = {}
+    if tables.has("session_windows", "session_id", "created_at", "transcript_updated_at"):
+        for row in tables.rows("session_windows", "session_id, created_at, transcript_updated_at"):
+            windows[row["session_id"]] = (row["created_at"], row["transcript_updated_at"])
+    found = []
+    for session_id, events, last, first_row in tables.grouped("transcript_events", "session_id", "count(*), max(seq), min(rowid)"):
+        if (name := text_of(session_id)) is not None:
+            created, changed = windows.get(session_id, (None, None))
+            mark = None if changed is None else f"{changed} {events} {last}"
+            found.append((created if isinstance(created, int) else 0, first_row, name, mark))
+    return [(name, mark) for _, _, name, mark in sorted(found, key=lambda one: one[:2])]
 
 
 def index_in(path: Path) -> Index:
@@ -94,7 +108,7 @@ def _agent(path: Path, tables: Tables) -> str | None:
     return named if named and AGENT_ID.fullmatch(named) else None
 
 
-def _entries(tables: Tables, session_id: str, problems: Problems) -> Iterator[Entry]:
+def _entries(tables: Tables, session_id: str, problems: Problems) -> Generator[Entry, None, None]:
     for row in tables.rows("transcript_events", "seq, event_json", where="session_id = ?", values=(session_id,), order="seq"):
         number = row["seq"] if isinstance(row["seq"], int) else 0
         try:

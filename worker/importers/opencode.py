@@ -32,6 +32,11 @@ def files(folder: Path) -> Iterator[Path]:
     yield from databases
 
 
+def tells(path: Path) -> bool:
+    """Whether all of a session stands in the file itself; in folders its messages are files of their own."""
+    return path.suffix != ".json"
+
+
 def read(path: Path, problems: Problems) -> Generator[Source, None, None]:
     """The sessions of the file. raises: UnknownFormat before anything is yielded."""
     if is_sqlite(path):

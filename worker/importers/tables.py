@@ -43,6 +43,10 @@ class Tables:
             value["too_long"] = [name for name, length in zip(there, row[1::2], strict=True) if value[name] is None and length is not None]
             yield value
 
+    def grouped(self, table: str, by: str, counts: str) -> Iterator[tuple[Any, ...]]:
+        """Every value of a column, with what is counted over its rows. counts: SQL over columns that `has` was asked about."""
+        return self._read(f"SELECT {by}, {counts} FROM {_quoted(table)} GROUP BY {by}", ())
+
     def _read(self, statement: str, values: tuple[object, ...]) -> Iterator[tuple[Any, ...]]:
         """Rows are read while other code runs, so the file's damage is met here."""
         try:

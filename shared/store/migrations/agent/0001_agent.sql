@@ -131,7 +131,7 @@ CREATE TABLE meta (
     value TEXT NOT NULL
 ) STRICT;
 
--- A caller's tree is read again only when this mark is another one.
+-- A caller's tree, and which sessions in it may be found, are read again only when this mark is another one.
 INSERT INTO meta (name, value) VALUES ('lineage mark', hex(randomblob(8)));
 
 CREATE TRIGGER session_added AFTER INSERT ON sessions
@@ -144,8 +144,9 @@ BEGIN
     UPDATE meta SET value = hex(randomblob(8)) WHERE name = 'lineage mark';
 END;
 
-CREATE TRIGGER session_hung_elsewhere AFTER UPDATE OF session_key, incarnation, spawned_by, spawned_incarnation ON sessions
-WHEN NEW.session_key IS NOT OLD.session_key OR NEW.incarnation IS NOT OLD.incarnation
+CREATE TRIGGER session_seen_otherwise AFTER UPDATE OF session_no, session_key, incarnation, spawned_by, spawned_incarnation, incognito ON sessions
+WHEN NEW.session_no IS NOT OLD.session_no OR NEW.incognito IS NOT OLD.incognito
+     OR NEW.session_key IS NOT OLD.session_key OR NEW.incarnation IS NOT OLD.incarnation
      OR NEW.spawned_by IS NOT OLD.spawned_by OR NEW.spawned_incarnation IS NOT OLD.spawned_incarnation
 BEGIN
     UPDATE meta SET value = hex(randomblob(8)) WHERE name = 'lineage mark';
