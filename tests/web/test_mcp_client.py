@@ -1,7 +1,12 @@
 """An agent's conversation with the running service, held by the official MCP client over both transports and in both eras."""
 
 import functools
+import json
+import re
+import string
+import subprocess
 import sys
+import tomllib
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,7 +23,7 @@ from shared.client import SessionSearch
 from shared.config import Settings
 from shared.store import open_store
 from shared.tokens import issue_token, revoke_token
-from shared.tools import TOOLS
+from shared.tools import FORMATS, TOOLS, definitions
 from tests.web.test_serving import Served
 from web.protocol import HANDSHAKE, MODERN
 
@@ -60,12 +65,16 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
     served.await_start()
     made = Agent(served)
     with SessionSearch(made.address, served.token, caller=ADA) as sessions:
-        sessions.put("ada", "agent:ada:main", title="Ferry plans", sessionId="ferry-1")
-        sessions.append("ada", "agent:ada:main", [said("e1", "When does the ferry leave?", "user"), said("e2", "The ferry leaves at noon.")])
+        sessions.put("ada", "agent:ada:talk", title="Ferry plans", spawnedBy="agent:ada:main")
+        sessions.append("ada", "agent:ada:talk", [said("e1", "When does the ferry leave?", "user"), said("e2", "The ferry leaves at noon.")])
         sessions.append("bob", "agent:bob:main", [said("b1", "Bob hides the ferry ticket.", "user")])
     yield made
     made.store.close()
     assert served.end() == 0
+
+
+README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+FOR_AGENTS = README[README.index("## For agents") : README.index("## The API by example")]
 
 
 def said(event_id: str, text: str, role: str = "assistant") -> dict[str, Any]:
@@ -88,12 +97,12 @@ def test_an_agent_lists_the_tools_searches_follows_a_hit_and_is_refused(agent: A
     async def conversation() -> None:
         async with agent.reach(transport)(mode) as client:
             tools = (await client.list_tools()).tools
-            search = await client.call_tool("sessions_search", {"query": "noon ferry"})
+            search = await client.call_tool("sessions_search", {"query": '"leaves at noon"'})
             (hit,) = search.structured_content["results"]
             around = {name: hit[name] for name in ("sessionKey", "sessionId", "messageId")}
             history = await client.call_tool("sessions_history", around)
             listed = await client.call_tool("sessions_list", {})
-            refused = await client.call_tool("sessions_search", {"query": "noon ferry", "limit": "5"})
+            refused = await client.call_tool("sessions_search", {"query": "ferry", "limit": "5"})
             hidden = await client.call_tool("sessions_history", {"sessionKey": "agent:bob:main"})
 
             assert client.protocol_version == ERAS[mode]
@@ -102,7 +111,8 @@ def test_an_agent_lists_the_tools_searches_follows_a_hit_and_is_refused(agent: A
             assert (hit["messageId"], hit["excerpt"]) == ("e2", "The ferry leaves at noon.")
             assert "> The ferry leaves at noon." in search.content[0].text
             assert [message["id"] for message in history.structured_content["messages"]] == ["e1", "e2"]
-            assert [session["sessionKey"] for session in listed.structured_content["sessions"]] == ["agent:ada:main"]
+            assert "agent:ada:talk" in {session["sessionKey"] for session in listed.structured_content["sessions"]}
+            assert "agent:bob:main" not in listed.content[0].text
             assert refused.is_error and "limit must be a whole number from 1 to 50" in refused.content[0].text
             assert hidden.is_error and "sessions_list" in hidden.content[0].text
 
@@ -159,6 +169,84 @@ def test_a_client_over_stdio_is_told_when_no_service_answers(agent: Agent, tmp_p
         held(conversation)
 
     assert "Is `session-search serve` running at http://127.0.0.1:9?" in str(leaves(refused.value)[0])
+
+
+# -- what the README shows
+
+
+def shown(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", FOR_AGENTS, re.DOTALL)
+
+
+def configured() -> dict[str, dict[str, Any]]:
+    """The server of each configuration, by what is peculiar to it."""
+    servers = [json.loads(text)["mcpServers"]["session-search"] for text in shown("json")]
+    (codex,) = [tomllib.loads(text)["mcp_servers"]["session-search"] for text in shown("toml")]
+    return {"claude": servers[0], "codex": codex, "gemini": servers[1], "command": servers[2]}
+
+
+@pytest.mark.parametrize("name", ["claude", "codex", "gemini"])
+def test_each_configuration_in_the_readme_reaches_the_service(agent: Agent, name: str):
+    server = configured()[name]
+    url = server.get("url") or server["httpUrl"]
+    token = string.Template(server["headers"]["Authorization"]).substitute(SESSION_SEARCH_TOKEN=agent.token) if "headers" in server else ""
+    assert url == f"http://{Settings().host}:{Settings().port}/mcp"
+    assert server.get("bearer_token_env_var", "SESSION_SEARCH_TOKEN") == "SESSION_SEARCH_TOKEN"
+
+    async def conversation() -> None:
+        headers = {"Authorization": token or f"Bearer {agent.token}"}
+        async with (
+            create_mcp_http_client(headers) as http,
+            Client(streamable_http_client(url.replace(str(Settings().port), str(agent.served.port)), http_client=http)) as client,
+        ):
+            assert [tool.name for tool in (await client.list_tools()).tools] == re.findall(r"`(sessions_\w+)`", FOR_AGENTS)[:3]
+
+    held(conversation)
+
+
+def test_the_command_in_the_readme_is_one_that_speaks_the_protocol(agent: Agent):
+    server = configured()["command"]
+    assert (server["command"], server["args"], list(server["env"])) == ("session-search", ["mcp"], ["SESSION_SEARCH_TOKEN"])
+    environ = {"SESSION_SEARCH_TOKEN": agent.token, "SESSION_SEARCH_PORT": str(agent.served.port)}
+
+    async def conversation() -> None:
+        program = StdioServerParameters(command=sys.executable, args=[*COMMAND[:2], *server["args"]], env=environ)
+        async with Client(program) as client:
+            assert len((await client.list_tools()).tools) == 3
+
+    held(conversation)
+
+
+def test_the_text_in_the_readme_is_what_an_agent_gets(agent: Agent):
+    with SessionSearch(agent.address, agent.served.token) as sessions:
+        sessions.put("cleo", "agent:ada:main:cleo", title="Ferry plans", sessionId="ferry-2")
+        event = {**said("e2", "The ferry leaves at noon, from the north pier."), "timestamp": "2026-11-30T10:15:04Z"}
+        sessions.append("cleo", "agent:ada:main:cleo", [event])
+    token = issue_token(agent.store, "agent", 0, agent_id="cleo", session_key="agent:ada:main:cleo").text
+
+    async def conversation() -> str:
+        async with agent.by_http("auto", token) as client:
+            return str((await client.call_tool("sessions_search", {"query": "noon ferry"})).content[0].text)
+
+    text = held(conversation).replace("agent:ada:main:cleo", "agent:ada:main").replace("ferry-2", "ferry-1")
+    (expected,) = shown("text")
+    assert re.sub(r"\(.*? ago\)|\(now\)", "(…)", text) == re.sub(r"\(.*? ago\)", "(…)", expected.rstrip("\n"))
+
+
+def test_the_python_in_the_readme_runs(agent: Agent, capsys: pytest.CaptureFixture[str]):
+    (program,) = shown("python")
+
+    exec(program.replace("http://127.0.0.1:8321", agent.address), {"token": agent.served.token})
+
+    assert "user Is there a ferry at noon?" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_command_prints_the_definitions_in_each_shape(form: Any):
+    done = subprocess.run([sys.executable, *COMMAND[:2], "tools", "--format", form], capture_output=True, check=True)
+
+    assert json.loads(done.stdout) == definitions(form)
+    assert f"`{form}`" in FOR_AGENTS or f"--format {form}`" in FOR_AGENTS
 
 
 def leaves(error: BaseException) -> list[BaseException]:
