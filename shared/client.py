@@ -315,8 +315,8 @@ class SessionSearch:
         """
         end_s = time.monotonic() + timeout_s
         while True:
-            status, headers, found = self._answer("search", {"query": "indexed", "limit": 1, **self._named(caller), **within})
-            if status == 200 and not found["indexing"]:
+            headers, found = self._answer("search", {"query": "indexed", "limit": 1, **self._named(caller), **within})
+            if not found["indexing"]:
                 return
             wait_s = _wait_s(headers)
             if wait_s is None or time.monotonic() + wait_s > end_s:
@@ -329,12 +329,12 @@ class SessionSearch:
         return _given(caller=caller or self._caller)
 
     def _ask(self, verb: str, body: Json, headers: Mapping[str, str] | None = None, *, again: bool = True) -> Json:
-        return self._answer(verb, body, headers, again=again)[2]
+        return self._answer(verb, body, headers, again=again)[1]
 
     def _answer(
         self, verb: str, body: Json, headers: Mapping[str, str] | None = None, *, again: bool = True
-    ) -> tuple[int, http.client.HTTPMessage, Json]:
-        """A verb's answer, asked for a few times if need be. again: also where nobody knows whether it was done."""
+    ) -> tuple[http.client.HTTPMessage, Json]:
+        """A verb's answer, headers and body, asked for a few times if need be. again: also where nobody knows whether it was done."""
         sent, data = {"Authorization": f"Bearer {self._token}", **(headers or {})}, json.dumps(body).encode()
         for attempt in range(1, ATTEMPTS + 1):
             try:
@@ -345,7 +345,7 @@ class SessionSearch:
                 time.sleep(0.1 * 2**attempt)
                 continue
             if status < 400:
-                return status, told, json.loads(text)
+                return told, json.loads(text)
             wait_s = _wait_s(told)
             if attempt == ATTEMPTS or status not in RETRIED or (wait_s or 0) > LONGEST_WAIT_S:
                 raise Problem(status, _document(text), wait_s)

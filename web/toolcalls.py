@@ -46,5 +46,5 @@ def _told(kind: errors.Kind, error: SessionSearchError, tool: Tool) -> str:
     if isinstance(error, NotFound):
         return f"{told} sessions_list shows what there is."
     if kind.status >= 500:
-        return f"{told} Try {tool.name} again in {errors.RETRY_AFTER_S} s, or tell the operator."
+        return f"{told} Wait {errors.RETRY_AFTER_S} s first; if it stays so, tell the operator."
     return f"{told}. Nothing was done; call {tool.name} again with that put right."

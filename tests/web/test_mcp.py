@@ -275,6 +275,15 @@ def test_the_tools_are_for_agents_tokens_alone(app: Flask, kind: str):
     assert "session-search token agent" in answer.get_json()["detail"]
 
 
+def test_a_sign_in_cookie_calls_no_tool(app: Flask, ada: Visitor):
+    """A page of this service could act in the name of whoever is signed in."""
+    client = app.test_client()
+    client.post("/login", data={"token": ada.token})
+
+    assert client.get("/").status_code == 200
+    assert client.post("/mcp", json=request("ping"), headers=ACCEPT).status_code == 401
+
+
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "HEAD", "OPTIONS"])
 def test_only_post_is_taken(ada: Visitor, method: str):
     answer = ada.ask(method, "/mcp", headers={"Accept": "text/event-stream"})
@@ -417,7 +426,7 @@ def test_a_database_that_cannot_be_read_is_told_as_such(app: Flask, ada: Visitor
 
     text = tool_error(send(ada, call("sessions_search", query="ferry")))
 
-    assert "nothing was changed. Try again. Try sessions_search again in 5 s, or tell the operator." in text
+    assert "nothing was changed. Try again. Wait 5 s first; if it stays so, tell the operator." in text
     assert str(path) not in text
 
 
