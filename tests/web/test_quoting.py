@@ -95,6 +95,11 @@ def test_nothing_is_said_to_be_nothing():
     assert sessions({"sessions": [], "nextCursor": None, "scope": "tree"}, NOW_MS, None) == "No session is visible here."
 
 
+@pytest.mark.parametrize("end", BREAKS)
+def test_a_line_ends_in_the_quotation_where_it_ends_in_the_text(end: str):
+    assert quoted(f"first{end}second{end}") == ["> first", "> second"]
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_recalled_text_gets_out_of_its_quotation(text: str):
     said = found({**FOUND, "results": [{**HIT, "excerpt": text}]}, NOW_MS, None), page({**PAGE, "messages": [{**MESSAGE, "text": text}]}, NOW_MS, None)
