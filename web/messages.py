@@ -172,6 +172,7 @@ PROBLEMS: dict[str, dict[str, str]] = {
         "conflict": "O pedido contradiz o que está guardado",
         "too-large": "O corpo é demasiado grande",
         "address-too-long": "O endereço é demasiado longo",
+        "not-acceptable": "A resposta seria de um tipo que o pedido não aceita",
         "not-json": "O corpo tem de ser JSON",
         "wrong-host": "Este nome não é servido aqui",
         "bad-value": "Um valor não pode ser usado",

@@ -334,7 +334,7 @@ def test_progress_is_told_file_by_file(store, files):
         write(files / f"{name}.jsonl", session(name), message("A", None))
     told = []
 
-    imported(store, "openclaw", files, report=lambda done, total, path: told.append((done, total, path.name)))
+    imported(store, "openclaw", files, report=lambda done, total, file: told.append((done, total, file.path.name)))
 
     assert told == [(1, 2, "a.jsonl"), (2, 2, "b.jsonl")]
 
