@@ -232,19 +232,21 @@ class _Work:
         return NewMessage(seq, depth, time_ms, stored_ms, role, shown_text.indexed(text, self._catalogue)) if text else None
 
     def _publish(self, snapshot: Snapshot, change: Change, *, last: bool) -> bool:
-        """Writes one step; the last one settles the transcript too, if it can be."""
+        """Writes one step; the last one settles the transcript too, if it can be. raises: UnreadableEvent, once the step is written."""
         begun = time.monotonic()
-        settled = False
+        settled, unreadable = False, None
         with self._store.writer(self._agent_id) as conn, write_transaction(conn, self._path):
             begun = time.monotonic()
             self._check(conn, snapshot)
             owed.publish(conn, snapshot, change)
-            if last:
+            if last and (unreadable := self._unreadable(conn)) is None:
                 settled = self._settle(conn, snapshot)
         self._whole_to = change.done
         self._adapt(time.monotonic() - begun)
         self.added += len(change.add)
         self.removed += len(change.remove)
+        if unreadable is not None:
+            raise UnreadableEvent(f"the event at position {unreadable} cannot be read", unreadable)
         self._beat()
         return settled
 
@@ -261,17 +263,21 @@ class _Work:
         elif took_s < LONGEST_STEP_S / 3:
             self._step = min(MAX_STEP, self._step * 2)
 
+    def _unreadable(self, conn: sqlite3.Connection) -> int | None:
+        """The position of an event from outside that was never understood: with it the transcript is never settled."""
+        transcript, state = self._read(conn)
+        if transcript is None or state is None or state.pending_reason != "edited":
+            return None
+        return owed.has_unreadable(conn, transcript.transcript_no)
+
     def _settle(self, conn: sqlite3.Connection, snapshot: Snapshot) -> bool:
         """Nothing is owed, unless events came meanwhile that were not indexed by their append."""
-        transcript, state = self._read(conn)
-        if transcript is None or state is None:
+        transcript, _ = self._read(conn)
+        if transcript is None:
             return True
-        number = transcript.transcript_no
-        if state.pending_reason == "edited" and (seq := owed.has_unreadable(conn, number)) is not None:
-            raise UnreadableEvent(f"the event at position {seq} cannot be read", seq)
         if transcript.last_seq != snapshot.transcript.last_seq and not snapshot.state.indexed:
             return False
-        owed.settle(conn, number)
+        owed.settle(conn, transcript.transcript_no)
         return True
 
     def _fail(self, error: SessionSearchError, *, parked: bool) -> None:

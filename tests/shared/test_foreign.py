@@ -355,6 +355,17 @@ def test_an_unreadable_event_that_was_added_outside_joins_the_branch_once_it_is_
     assert line.found("new") == ["n"]
 
 
+def test_what_can_be_read_beside_an_unreadable_event_is_found_while_the_session_waits_for_an_operator(line):
+    line.add_outside(message("n", "new"))
+    line.add_outside('{"broken')
+
+    with pytest.raises(UnreadableEvent):
+        line.reconcile()
+
+    assert line.state()["parked"] == 1
+    assert line.found("new") == ["n"]
+
+
 def test_an_unreadable_event_is_not_forgotten_when_the_leaf_is_moved(line):
     line.edit_outside("c", '{"broken')
     line.move_leaf_outside("b")
