@@ -68,7 +68,7 @@ class Told:
 def reader(terms: Sequence[Term], *, loosely: bool) -> Callable[[str, str], Told]:
     """A function from a message's token streams (`text`, `parts`) to what it tells of the query.
 
-    What does not depend on the message is worked out once: a request reads some hundred messages.
+    What does not depend on the message is worked out once: a request reads a thousand of them.
     loosely: any word may match; other forms of a word count, and words that say little do not where others are asked for.
     """
     wanted = [(n, _needles(term, loosely)) for n, term in enumerate(terms)]
@@ -131,25 +131,29 @@ def _length_norm() -> tuple[float, float]:
 
 def scores_in_context(weights: Weights, places: Sequence[Place], told: Sequence[Told]) -> list[float]:
     """The score of each message where any word may match, without age. places: where each stands, in the order of `told`."""
-    at = dict(zip(places, told, strict=True))
-    return [_in_context(weights.rarity, place, one, at) for place, one in zip(places, told, strict=True)]
+    telling, at = weights.rarity, dict(zip(places, told, strict=True))
+    mean, asked = _mean(telling), sum(telling) or 1.0
+    scores = []
+    for place, own in zip(places, told, strict=True):
+        lent = _lent(place, own, at)
+        total = mean * own.near + sum(telling[n] * counts for n, counts in own.counts.items())
+        total += sum(telling[n] * share * counts for n, (share, counts) in lent.items())
+        covered = sum(telling[n] for n in own.counts) + sum(telling[n] * share for n, (share, _) in lent.items())
+        scores.append(total * covered / asked)
+    return scores
 
 
-def _in_context(telling: Sequence[float], place: Place, own: Told, at: Mapping[Place, Told]) -> float:
-    """A message's score with what it lacks and the messages before it have, times the share of the question that it covers."""
+def _lent(place: Place, own: Told, at: Mapping[Place, Told]) -> dict[int, tuple[float, float]]:
+    """For each term that a message lacks and one shortly before it has: the share that is lent, and how much the term counts there."""
     agent, transcript, position = place
-    total, covered = _mean(telling) * own.near, 0.0
-    for n, counts in own.counts.items():
-        total, covered = total + telling[n] * counts, covered + telling[n]
-    lent: dict[int, float] = {}
+    lent: dict[int, tuple[float, float]] = {}
     for before, share in LENT.items():
         if near := at.get((agent, transcript, position - before)):
             for n, counts in near.counts.items():
-                if n not in own.counts and share * counts > lent.get(n, 0.0):
-                    lent[n] = share * counts
-                    covered += share * telling[n]
-    total += sum(telling[n] * counts for n, counts in lent.items())
-    return total * covered / (sum(telling) or 1.0)
+                best_share, best = lent.get(n, (0.0, 0.0))
+                if n not in own.counts and share * counts > best_share * best:
+                    lent[n] = share, counts
+    return lent
 
 
 def _mean(telling: Sequence[float]) -> float:

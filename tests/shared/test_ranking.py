@@ -90,6 +90,16 @@ def test_only_messages_before_it_lend_a_message_something():
     assert second > first
 
 
+def test_a_word_that_several_messages_lend_is_covered_once():
+    """The share of the question that was covered counted each of them, and could be more than all of it."""
+    near, far, own = Told({0: 0.5}, 0.0), Told({0: 2.0}, 0.0), Told({1: 1.0}, 0.0)
+    places = [("ada", 1, 3), ("ada", 1, 4), ("ada", 1, 5)]
+
+    score = scores_in_context(Weights((term("a"), term("b")), (1.0, 1.0)), places, [far, near, own])[-1]
+
+    assert score == pytest.approx((1.0 + 0.2 * 2.0) * (1.0 + 0.2) / 2.0)  # of the two, what the far one lends is worth more
+
+
 @pytest.mark.parametrize("place", [("ada", 2, 5), ("bob", 1, 5), ("ada", 1, 9)])
 def test_another_conversation_and_what_is_long_past_lend_nothing(place):
     told = [Told({0: 1.0}, 0.0), Told({1: 1.0}, 0.0)]
