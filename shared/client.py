@@ -181,7 +181,10 @@ class Paging(TypedDict, total=False):
 
 
 class Problem(Exception):
-    """A refusal, as the service's problem document tells it; `kind` is the last word of its type, such as bad-query."""
+    """A refusal, as the service's problem document tells it; `kind` is the last word of its type, such as bad-query.
+
+    The document is empty where something else answered, such as a proxy with a page of its own, whatever its status.
+    """
 
     def __init__(self, status: int, document: Mapping[str, Any], retry_after_s: float | None = None) -> None:
         super().__init__(str(document.get("detail") or document.get("title") or f"the service answered {status}"))
@@ -192,6 +195,10 @@ class Problem(Exception):
 
 class Unreachable(Exception):
     """Nobody answered at the address, or the connection broke before the answer was whole."""
+
+
+class TimedOut(Unreachable):
+    """Whoever is at the address did not answer in time."""
 
 
 class NotIndexed(Exception):
@@ -218,7 +225,8 @@ class Wire:
             return answer.status, answer.headers, answer.read()
         except (OSError, http.client.HTTPException) as e:
             self.close()
-            raise Unreachable(f"the service does not answer: {e or type(e).__name__}") from e
+            kind = TimedOut if isinstance(e, TimeoutError) else Unreachable
+            raise kind(f"the service does not answer: {e or type(e).__name__}") from e
 
     def close(self) -> None:
         self._connection.close()
@@ -344,11 +352,12 @@ class SessionSearch:
                     raise
                 time.sleep(0.1 * 2**attempt)
                 continue
-            if status < 400:
-                return told, json.loads(text)
+            document = _document(text)
+            if status < 300 and document:
+                return told, document
             wait_s = _wait_s(told)
             if attempt == ATTEMPTS or status not in RETRIED or (wait_s or 0) > LONGEST_WAIT_S:
-                raise Problem(status, _document(text), wait_s)
+                raise Problem(status, document, wait_s)
             time.sleep(wait_s if wait_s is not None else 0.1 * 2**attempt)
         raise AssertionError("the last attempt returns or raises")
 
@@ -363,9 +372,9 @@ def _wait_s(headers: http.client.HTTPMessage) -> float | None:
 
 
 def _document(text: bytes) -> Json:
-    """The problem document; something else on the way (a proxy) may answer without one."""
+    """The object that a body holds; something else on the way (a proxy) may answer without one."""
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

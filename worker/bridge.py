@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from shared.client import Unreachable, Wire
+from shared.client import TimedOut, Unreachable, Wire
 
 log = logging.getLogger(__name__)
 
@@ -57,15 +57,18 @@ class Bridge:
             return self._failed(message, f"{e}. Is `session-search serve` running at {self._address}?")
         if status == 202:
             return None
-        if not _is_protocols(body):
-            return self._failed(message, _told(status, body))
-        self._note(message, body)
+        answer = _json(body)
+        if not _is_protocols(answer):
+            return self._failed(message, _told(status, answer))
+        self._note(message, answer)
         return body
 
     def _post(self, line: bytes, headers: dict[str, str]) -> tuple[int, Any, bytes]:
         """Sent once more where the kept connection turned out to be closed: all that is asked here is reading."""
         try:
             return self._wire.post(self._path, line, headers)
+        except TimedOut:
+            raise
         except Unreachable:
             return self._wire.post(self._path, line, headers)
 
@@ -79,10 +82,11 @@ class Bridge:
         named = {"MCP-Protocol-Version": meta[_META_VERSION], "Mcp-Method": message.get("method"), "Mcp-Name": params.get("name")}
         return {name: _header(value) for name, value in named.items() if isinstance(value, str)}
 
-    def _note(self, message: Any, body: bytes) -> None:
-        if isinstance(message, dict) and message.get("method") == "initialize":
-            result = json.loads(body).get("result")
-            self._revision = result["protocolVersion"] if isinstance(result, dict) else self._revision
+    def _note(self, message: Any, answer: Any) -> None:
+        if isinstance(message, dict) and message.get("method") == "initialize" and isinstance(answer, dict):
+            result = answer.get("result")
+            settled = result.get("protocolVersion") if isinstance(result, dict) else None
+            self._revision = settled if isinstance(settled, str) else self._revision
 
     def _failed(self, message: Any, reason: str) -> bytes | None:
         """An error for whoever waits: nobody does after a notification."""
@@ -108,22 +112,25 @@ def _header(value: str) -> str:
     return value if plain else f"=?base64?{base64.b64encode(value.encode('utf-8', 'replace')).decode()}?="
 
 
-def _is_protocols(body: bytes) -> bool:
-    """Whether a body is the protocol's, and not that of a refusal before it or of a proxy."""
+def _json(body: bytes) -> Any:
+    """What a body says; None where it is no JSON that can be read."""
     try:
-        found = json.loads(body)
-    except ValueError:
-        return False
-    return all(isinstance(one, dict) and "jsonrpc" in one for one in (found if isinstance(found, list) else [found]))
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
 
 
-def _told(status: int, body: bytes) -> str:
+def _is_protocols(answer: Any) -> bool:
+    """Whether an answer is the protocol's, and not that of a refusal before it or of a proxy."""
+    each = answer if isinstance(answer, list) else [answer]
+    return bool(each) and all(isinstance(one, dict) and "jsonrpc" in one for one in each)
+
+
+def _told(status: int, answer: Any) -> str:
     """A refusal in words: the problem document's, if it is one."""
-    try:
-        problem = json.loads(body)
-        return f"{problem['title']} ({status}): {problem['detail']}"
-    except (ValueError, KeyError, TypeError):
-        return f"the service answered {status}"
+    if isinstance(answer, dict) and {"title", "detail"} <= answer.keys():
+        return f"{answer['title']} ({status}): {answer['detail']}"
+    return f"the service answered {status}"
 
 
 def _error(message_id: Any, code: int, text: str) -> bytes:

@@ -147,6 +147,17 @@ def test_other_failures_are_not_asked_again(service: Service, status: str):
     assert len(service.seen) == 1
 
 
+@pytest.mark.parametrize("status", ["200", "204", "302"])
+def test_an_answer_of_somebody_else_is_an_error_of_this_client(service: Service, status: str):
+    """A proxy's page, whatever its status, came out as a JSONDecodeError."""
+    service.trouble = [status]
+
+    with service.client() as sessions, pytest.raises(Problem) as refused:
+        sessions.list()
+
+    assert (refused.value.status, refused.value.document) == (int(status), {})
+
+
 def test_an_append_whose_answer_was_lost_is_stored_once(service: Service):
     service.trouble = ["lost", "lost"]
 

@@ -129,6 +129,41 @@ def test_a_connection_that_ended_meanwhile_is_opened_again(served: Served, token
     assert json.loads(first) == json.loads(again) == {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
+@pytest.mark.parametrize("body", [b"[" * 100_000, b"[]", b"<html>", b'"text"', b'{"title": "x"}', b""])
+def test_whatever_a_broken_service_answers_is_an_error_for_whoever_waits(monkeypatch, body: bytes):
+    """Deep nesting and an empty list ended the bridge."""
+    bridge = Bridge("http://127.0.0.1:9", "sst_x")
+    monkeypatch.setattr(bridge._wire, "post", lambda *sent: (200, {}, body))
+
+    answer = json.loads(bridge.answer(json.dumps(request(1, "initialize", **INITIALIZE)).encode()))
+
+    assert (answer["id"], answer["error"]["message"]) == (1, "the service answered 200")
+
+
+def test_an_initialize_that_is_answered_otherwise_than_asked_settles_nothing(monkeypatch):
+    bridge = Bridge("http://127.0.0.1:9", "sst_x")
+    for body in (b'[{"jsonrpc": "2.0", "id": 1, "result": {}}]', b'{"jsonrpc": "2.0", "id": 1, "result": {}}'):
+        monkeypatch.setattr(bridge._wire, "post", lambda *sent, body=body: (200, {}, body))
+
+        assert bridge.answer(json.dumps(request(1, "initialize", **INITIALIZE)).encode()) == body
+
+    assert bridge._revision is None
+
+
+def test_a_service_that_hangs_is_waited_for_once():
+    with socket.create_server(("127.0.0.1", 0)) as hanging:
+        bridge = Bridge(f"http://127.0.0.1:{hanging.getsockname()[1]}", "sst_x")
+        bridge._wire._connection.timeout = 0.2
+
+        answer = json.loads(bridge.answer(json.dumps(request(1, "ping")).encode()))
+        hanging.settimeout(0.2)
+        hanging.accept()[0].close()
+
+        assert "does not answer" in answer["error"]["message"]
+        with pytest.raises(TimeoutError):
+            hanging.accept()
+
+
 @pytest.mark.parametrize("token", ["", " ", "a\nb", "é"])
 def test_without_a_token_it_does_not_begin(token: str):
     answers, done = converse(9, token, request(1, "ping"))
