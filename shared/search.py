@@ -131,7 +131,7 @@ def _parts(
         path = store.agent_path(agent_id)
         conn = opened.enter_context(store.reader(agent_id))
         opened.enter_context(read_transaction(conn, path))
-        sessions = search.visible_numbers(conn, None) if keys is None else search.known_numbers(conn, store.trees, agent_id, keys)
+        sessions = search.known_numbers(conn, store.trees, agent_id, keys)
         pending = search.pending(conn, sessions, now_ms, ENQUEUED)
         if projection.condemned(conn):  # everything is owed, and what is left of the index is not to be trusted
             sessions = replace(sessions, numbers=())

@@ -182,7 +182,7 @@ class Stream:
     def _rank_any(self, narrowed: Filter) -> _Ranked:
         """Candidates word by word, rarest first; a word past the bound only ranks what rarer ones brought, unless none did."""
         sources = self.wanted.sources
-        visible = sum(p.read(search.visible_messages, self._of(p, narrowed), RANKED_ANY + 1) for p in self._parts)
+        visible = sum(part.read(search.visible_messages, part.sessions, RANKED_ANY + 1) for part in self._parts)
         counts = [self._count(source, narrowed, visible) for source in sources]
         floors = [NO_SOURCE] * len(sources)
         groups: list[list[tuple[Part, Candidate]]] = []

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-MAX_KEYS = 100_000  # session keys remembered in all; some ten megabytes
+MAX_KEYS = 100_000  # sessions in the trees remembered together, and as many in the lists of numbers
 
 MARK = "SELECT value FROM meta WHERE name = 'lineage mark'"
 
