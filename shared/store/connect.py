@@ -18,7 +18,7 @@ from shared.errors import BadSettings, IndexDamaged, StoreDamaged, StoreFull, St
 
 SQLITE_FLOOR = (3, 40, 0)  # Debian 12's; older ones lack what the statements use
 BUSY_TIMEOUT_MS = 30_000  # a caller never sees a lock that another program holds for less
-PAGE_BYTES = 8192  # payloads of some hundred bytes fill these better than 4,096: 8 % less file, appends are as fast
+PAGE_BYTES = 8192  # 4 % less file than 4,096, as payloads fill these better; an append took 1.5 to 1.8 ms instead of 1.4
 WAL_LIMIT_BYTES = 16 << 20  # the write-ahead log is cut back to this after a checkpoint
 FOREIGN_VALUE_BYTES = 128 << 20  # another program's value beyond this is an error to SQLite, not memory
 

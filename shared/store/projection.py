@@ -32,7 +32,7 @@ CREATE_INDEX = f"""
     )
 """
 
-# Fewer merges of larger segments: 7 % less work a row in small commits, and searches notice no difference.
+# Fewer merges of larger segments: 7 % less work a row in commits of 48 rows; the commonest word took 1.3 to 1.6 ms either way.
 MERGE_LATER = "INSERT INTO message_index (message_index, rank) VALUES ('automerge', 8)"
 
 
