@@ -144,8 +144,9 @@ def chromium() -> dict[str, str]:
     return {name: str(path) for name, path in found.items()}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def site(chromium: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """One for every file of tests: what one says does not stand in another's counts."""
     site = Site(tmp_path_factory.mktemp("site"))
     try:
         site.start()
