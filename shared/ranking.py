@@ -68,34 +68,38 @@ class Told:
 def reader(terms: Sequence[Term], *, loosely: bool) -> Callable[[str, str], Told]:
     """A function from a message's token streams (`text`, `parts`) to what it tells of the query.
 
-    What does not depend on the message is worked out once: a request reads a thousand of them.
+    What does not depend on the message is worked out once, and most messages lack most words, which is what is found out first: a
+    request reads a thousand of them.
     loosely: any word may match; other forms of a word count, and words that say little do not where others are asked for.
     """
     wanted = [(n, _needles(term, loosely)) for n, term in enumerate(terms)]
     if loosely and not all(map(says_little, terms)):
         wanted = [(n, needles) for n, needles in wanted if not says_little(terms[n])]
+    words = [(n, needles[0][1]) for n, needles in wanted if len(needles) == 1 and needles[0][0]]
+    others = [(n, needles) for n, needles in wanted if len(needles) > 1 or (needles and not needles[0][0])]
+    firsts = {n: needles[0][1] for n, needles in wanted if needles and needles[0][0]}
     pairs = [f" {a.pieces[0].needle} {b.pieces[0].needle} " for a, b in pairwise(terms) if _plain(a) and _plain(b)]
     count = max(1, len(terms))
     flat, slope = _length_norm()
 
     def read(text: str, parts: str) -> Told:
-        text, parts = f" {text} ", f" {parts} "
+        text = f" {text} "
+        found = [(n, text.count(needle)) for n, needle in words if needle in text]
+        if others:
+            parts = f" {parts} "
+            for n, needles in others:
+                if often := min((text if in_text else parts).count(needle) for in_text, needle in needles):
+                    found.append((n, often))
         norm = flat + slope * text.count(" ")
-        told = Told({}, 0.0)
-        first, last, found = 1 << 60, -1, 0
-        for n, needles in wanted:
-            often = 1 << 30
-            for in_text, needle in needles:
-                often = min(often, text.count(needle) if in_text else parts.count(needle))
-            if often and needles:
-                told.counts[n] = often * (SATURATION + 1) / (often + norm)
-                if count > 1 and needles[0][0]:
-                    place = text.find(needles[0][1])
-                    first, last, found = min(first, place), max(last, place), found + 1
-        if found > 1:
-            told.near = CLOSENESS * (found - 1) / count / (1 + (last - first) / SPAN)
-            told.near += ADJACENT * sum(pair in text for pair in pairs) / count
-        return told
+        counts = {n: often * (SATURATION + 1) / (often + norm) for n, often in found}
+        return Told(counts, near(text, [firsts[n] for n in counts if n in firsts]) if len(counts) > 1 else 0.0)
+
+    def near(text: str, needles: list[str]) -> float:
+        if len(needles) < 2:
+            return 0.0
+        places = [text.find(needle) for needle in needles]
+        close = CLOSENESS * (len(places) - 1) / count / (1 + (max(places) - min(places)) / SPAN)
+        return close + ADJACENT * sum(pair in text for pair in pairs) / count
 
     return read
 
@@ -131,28 +135,34 @@ def _length_norm() -> tuple[float, float]:
 
 def scores_in_context(weights: Weights, places: Sequence[Place], told: Sequence[Told]) -> list[float]:
     """The score of each message where any word may match, without age. places: where each stands, in the order of `told`."""
-    telling, at = weights.rarity, dict(zip(places, told, strict=True))
+    telling = weights.rarity
     mean, asked = _mean(telling), sum(telling) or 1.0
+    conversations: dict[tuple[str, int], dict[int, Told]] = {}
+    for (agent, transcript, position), one in zip(places, told, strict=True):
+        conversations.setdefault((agent, transcript), {})[position] = one
     scores = []
-    for place, own in zip(places, told, strict=True):
-        lent = _lent(place, own, at)
-        total = mean * own.near + sum(telling[n] * counts for n, counts in own.counts.items())
-        total += sum(telling[n] * share * counts for n, (share, counts) in lent.items())
-        covered = sum(telling[n] for n in own.counts) + sum(telling[n] * share for n, (share, _) in lent.items())
+    for (agent, transcript, position), own in zip(places, told, strict=True):
+        total, covered = mean * own.near, 0.0
+        for n, counts in own.counts.items():
+            total += telling[n] * counts
+            covered += telling[n]
+        for n, (share, counts) in _lent(conversations[agent, transcript], position, own).items():
+            total += telling[n] * share * counts
+            covered += telling[n] * share
         scores.append(total * covered / asked)
     return scores
 
 
-def _lent(place: Place, own: Told, at: Mapping[Place, Told]) -> dict[int, tuple[float, float]]:
+def _lent(conversation: Mapping[int, Told], position: int, own: Told) -> dict[int, tuple[float, float]]:
     """For each term that a message lacks and one shortly before it has: the share that is lent, and how much the term counts there."""
-    agent, transcript, position = place
     lent: dict[int, tuple[float, float]] = {}
     for before, share in LENT.items():
-        if near := at.get((agent, transcript, position - before)):
+        if near := conversation.get(position - before):
             for n, counts in near.counts.items():
-                best_share, best = lent.get(n, (0.0, 0.0))
-                if n not in own.counts and share * counts > best_share * best:
-                    lent[n] = share, counts
+                if n not in own.counts:
+                    best_share, best = lent.get(n, (0.0, 0.0))
+                    if share * counts > best_share * best:
+                        lent[n] = share, counts
     return lent
 
 

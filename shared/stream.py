@@ -8,7 +8,7 @@ candidates are ranked, how telling each word is), and a cursor carries it, so th
 import heapq
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby, islice
@@ -102,6 +102,17 @@ class _Ranked:
     sessions: set[tuple[str, int]] = field(default_factory=set)
 
 
+_Row = tuple[int, int]  # row number, and which of the parts it is in
+
+
+def _newest_rows(rows: list[_Row], bound: int) -> tuple[list[_Row], int]:
+    """The newest rows, at most `bound` and those of the same number, and the number below which there are more (0: nowhere)."""
+    if len(rows) <= bound:
+        return rows, 0
+    floor = sorted(rows, reverse=True)[bound - 1][0]
+    return [row for row in rows if row[0] >= floor], floor
+
+
 class Stream:
     """The matches of one request."""
 
@@ -183,35 +194,51 @@ class Stream:
         """Candidates word by word, rarest first; a word past the bound only ranks what rarer ones brought, unless none did."""
         sources = self.wanted.sources
         visible = sum(part.read(search.visible_messages, part.sessions, RANKED_ANY + 1) for part in self._parts)
-        counts = [self._count(source, narrowed, visible) for source in sources]
+        matching = [self._matching(source, narrowed, visible) for source in sources]
+        counts = [RANKED_ANY + 1 if found is None else len(found) for found in matching]
         floors = [NO_SOURCE] * len(sources)
-        groups: list[list[tuple[Part, Candidate]]] = []
-        total = 0
+        brought: list[tuple[Part, Candidate]] = []
+        places: dict[_Row, None] = {}  # read once, however many words brought it
         for n in sorted(range(len(sources)), key=lambda n: (counts[n], n)):
-            if counts[n] == 0:
-                floors[n] = 0
-            elif total < RANKED_ANY and (counts[n] <= RANKED_ANY or not total):
+            total, rows = len(brought) + len(places), matching[n]
+            if rows is not None and not (rows and self.by_session):
+                if not rows or total < RANKED_ANY:
+                    taken, floors[n] = _newest_rows([row for row in rows if row not in places], RANKED_ANY - total)
+                    places |= dict.fromkeys(taken)
+            elif total < RANKED_ANY and (rows is not None or not total):
                 found, floors[n] = self._gather(sources[n], narrowed, RANKED_ANY)
-                groups.append(found)
-                total += len(found)
-        found = self._kept_only(self._union(groups))
+                brought += found
+        found = self._kept_only(self._union([brought, self._read(places)]))
         told = self._told(found)
         standing = Counter(n for one in told for n in one.counts)  # other forms of a word among them
         counted = {sources[n].terms[0]: count for n, count in enumerate(counts)}
         weights = tuple(rarity(term, max(counted.get(term, 0), standing[n]), visible) for n, term in enumerate(self.wanted.terms))
         return _Ranked(found, tuple(floors), weights, told)
 
-    def _count(self, source: Source, narrowed: Filter, visible: int) -> int:
-        """How many visible messages a word brings, counted up to just past the bound; of a word like "the" that is not looked up."""
+    def _matching(self, source: Source, narrowed: Filter, visible: int) -> "list[_Row] | None":
+        """The rows that a word brings; None: more than the bound, or a word like "the" that is not looked up where there are more."""
         if visible > RANKED_ANY and says_little(source.terms[0]):
-            return RANKED_ANY + 1
-        return sum(len(p.read(search.numbers, source.match, self._of(p, narrowed), RANKED_ANY + 1)) for p in self._parts)
+            return None
+        rows: list[_Row] = []
+        for place, part in enumerate(self._parts):
+            found = part.read(search.numbers, source.match, self._of(part, narrowed), RANKED_ANY + 1 - len(rows))
+            rows += [(number, place) for number in found]
+            if len(rows) > RANKED_ANY:
+                return None
+        return rows
+
+    def _read(self, rows: "Iterable[_Row]") -> list[tuple[Part, Candidate]]:
+        numbers: dict[int, list[int]] = {}
+        for number, place in rows:
+            numbers.setdefault(place, []).append(number)
+        parts = [(self._parts[place], of_part) for place, of_part in numbers.items()]
+        return [(part, candidate) for part, of_part in parts for candidate in part.read(search.candidates_of, of_part)]
 
     def _union(self, groups: list[list[tuple[Part, Candidate]]]) -> list[tuple[Part, Candidate]]:
         return list({(part.agent_id, c.message_no): (part, c) for group in groups for part, c in group}.values())
 
     def _of(self, part: Part, narrowed: Filter) -> Filter:
-        return replace(narrowed, sessions=part.sessions)
+        return replace(narrowed, sessions=part.sessions, settled=not part.pending.sessions)
 
     def _gather(self, source: Source, narrowed: Filter, bound: int | None) -> tuple[list[tuple[Part, Candidate]], int]:
         """The newest candidates of all agents, at most `bound`, and the row number below which there are more (0: nowhere).
