@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shared.transcript import iso
+
 START_S = 1_767_225_600  # 2026-01-01T00:00:00Z
 SESSION = "5b1f0a52-0000-4000-8000-00000000000a"
 
@@ -28,7 +30,7 @@ class Said:
 
     @property
     def iso(self) -> str:
-        return f"2026-01-01T00:{self.after_s // 60:02d}:{self.after_s % 60:02d}.000Z"
+        return iso(self.seconds * 1000)
 
 
 def talk(*texts: str) -> list[Said]:

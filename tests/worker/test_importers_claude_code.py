@@ -149,6 +149,15 @@ def test_a_missing_parent_hangs_on_the_leaf_and_is_told(tmp_path):
     assert [problem.text("c.jsonl") for problem in problems.found] == ["c.jsonl:3: parent 'ghost' not found before this line; the event hangs on the leaf"]
 
 
+@pytest.mark.parametrize("odd", ["", 7, ["u1"], False])
+def test_a_parent_that_can_be_nobodys_id_is_missing_and_begins_nothing_anew(odd, tmp_path):
+    """It was taken for no parent at all: the prompt began a new conversation and everything before it was off the branch."""
+    [(_, events)], problems = read_lines(tmp_path, record("u1", None), record("a1", "u1", "assistant"), record("u2", odd))
+
+    assert branch(events) == ["u1", "a1", "u2"]
+    assert [problem.line for problem in problems.found] == [3]
+
+
 def test_cycles_end_and_lose_nothing(tmp_path):
     [(_, events)], problems = read_lines(tmp_path, record("x", "z"), record("y", "x"), record("z", "y"), record("s", "s"))
 

@@ -15,7 +15,7 @@ from shared.searchable import message_items, message_text
 from tests.worker.formats import SESSION, chatgpt_conversation, claude_conversation, talk
 from worker.importers import FORMATS, archives, splitting
 from worker.importers.base import Problems
-from worker.importers.splitting import elements
+from worker.importers.splitting import elements, objects
 from worker.importing import import_paths, render_report
 
 NOW_MS = 1_790_000_000_000
@@ -207,6 +207,39 @@ def test_an_element_that_is_too_long_or_too_deep_is_passed_over_and_the_next_is_
     assert [element.data for element in cut(b"[" + b"[" * 100 + b"]" * 100 + b", 2]", 7)] == [None, b" 2"]
 
 
+@pytest.mark.parametrize("size", [1, 7, 1_000])
+@pytest.mark.parametrize(
+    ("odd", "closed"),
+    [('{"a": [1]]}', True), ('{"a": 1}}', True), ('{"a": [1}', True), ("]", False), ('{"a": {"b": [[}', False)],
+)
+def test_a_bracket_too_many_or_too_few_costs_its_element_and_not_the_next(odd, closed, size):
+    """Brackets were only counted: one too many ended the array, and what followed was never looked at and not spoken of."""
+    problems = Problems()
+    data = f'[{{"first": 1}}, {odd}, {{"last": 1}}]'.encode()
+
+    found = [value for _, value in objects((data[place : place + size] for place in range(0, len(data), size)), problems, "x")]
+
+    assert found == [{"first": 1}, {"last": 1}] if closed else [{"first": 1}]
+    assert problems.skipped == 1
+
+
+def test_200_000_arrays_in_each_other_cost_their_conversation_and_not_the_next():
+    problems = Problems()
+    pieces = [b"[", b"[" * 200_000, b"]" * 200_000, b', {"last": 1}]']
+
+    assert [value for _, value in objects(pieces, problems, "x")] == [{"last": 1}]
+    assert problems.skipped == 1
+
+
+def test_what_stands_behind_the_end_of_an_array_is_told():
+    problems = Problems()
+
+    assert [value for _, value in objects([b'[{"a": 1}] \n', b' {"b": 2}'], problems, "x")] == [{"a": 1}]
+    assert [problem.reason for problem in problems.found] == [
+        "line skipped: number 2 of x stands behind the end of the array, and so does whatever follows it"
+    ]
+
+
 def test_a_text_that_ends_inside_an_element_says_so():
     assert [(element.number, element.complete) for element in cut(b'[{"a": 1}, {"b": ', 4)] == [(1, True), (2, False)]
 
@@ -314,6 +347,14 @@ def test_missing_parents_and_cycles_are_mended_and_reported(tmp_path):
     assert {event["id"]: event["parentId"] for event in events} == {"A": None, "B": None, "C": "B", "D": None}
     assert any("'ghost' of 'A' is missing" in reason for reason in reasons)
     assert any("'B' hangs below itself" in reason for reason in reasons)
+
+
+def test_a_message_whose_id_is_empty_is_told_and_takes_no_others_off_the_branch(tmp_path):
+    """It was left out without a word, and so was everything above it."""
+    _, events, reasons = chat(tmp_path, node("A", None), node("", "A"), node("B", ""), current="B")
+
+    assert {event["id"]: event["parentId"] for event in events} == {"A": None, "B": "A"}
+    assert any("id is empty" in reason for reason in reasons)
 
 
 def test_a_message_without_a_time_has_that_of_the_one_above_it_whatever_is_active(tmp_path):

@@ -50,6 +50,11 @@ def _source(conversation: dict[str, Any], problems: Problems) -> Source:
     )
 
 
+def _parent(node: object) -> str | None:
+    parent = shapes.mapping(node).get("parent")
+    return parent if isinstance(parent, str) else None
+
+
 class _Tree:
     """One conversation's nodes that hold a message, each hung on the next such node above it."""
 
@@ -57,8 +62,10 @@ class _Tree:
         self._problems, self._name = problems, f"conversation {quoted(_id(conversation))}"
         self._chain = Chain(problems, branch)
         nodes = conversation["mapping"]
-        self._above = {own: shapes.word(shapes.mapping(node).get("parent")) for own, node in nodes.items() if own}
+        self._above = {own: _parent(node) for own, node in nodes.items()}
         self._messages = {own: m for own, node in nodes.items() if own and isinstance(m := shapes.mapping(node).get("message"), dict)}
+        if isinstance(shapes.mapping(nodes.get("")).get("message"), dict):
+            self._chain.skip(0, f"{self._name} holds a message whose id is empty")
         self._found: dict[str, str | None] = {}
         self._parents = {own: self._message_above(own) for own in self._messages}
         self._leaf = self._current(conversation.get("current_node"))

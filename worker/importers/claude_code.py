@@ -148,13 +148,13 @@ def _record(entry: Entry, turns: Turns, finisher: Finisher, problems: Problems) 
     finished = finisher.finish(entry.number, event, content=[event["type"], event.get("message"), event.get("content")])
     if finished is None:
         return
-    parent = record.get("parentUuid") or record.get("logicalParentUuid")
-    parent = safe_id(parent) if isinstance(parent, str) else None
-    if parent is not None and parent not in turns:
-        problems.note(entry.number, f"parent {quoted(parent)} not found before this line; the event hangs on the leaf")
-        finished["missingParentId"] = parent  # parentId is rewritten below; this marks the gap
+    named = next((value for name in ("parentUuid", "logicalParentUuid") if (value := record.get(name)) is not None), None)
+    parent = safe_id(named) if isinstance(named, str) else None
+    if named is not None and parent not in turns:
+        problems.note(entry.number, f"parent {quoted(named)} not found before this line; the event hangs on the leaf")
+        finished["missingParentId"] = named  # parentId is rewritten below; this marks the gap
     prompt = finished["type"] == "message" and finished["message"]["role"] == "user" and bool(message_text(finished))
-    root = "parentUuid" in record and parent is None
+    root = "parentUuid" in record and named is None
     first = turns.empty  # it claims no root: where a session goes on in a second file, it follows what is stored
     follows = turns.place(finished["id"], parent, prompt=prompt, root=root)
     yield finished if first else {**finished, "parentId": follows}

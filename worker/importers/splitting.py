@@ -1,7 +1,8 @@
 """A JSON array of objects cut into its elements while its bytes come in: memory holds one element, however long the array is.
 
 The cutter knows strings and brackets and nothing else; what an element holds is decoded, and judged, on its own. So a damaged one is
-passed over, and the next comma outside every bracket begins a new one.
+passed over, and the next comma outside every bracket begins a new one. A bracket that closes nothing of its kind is no bracket, and a
+brace closes what was left open inside it: one sign too many or too few costs its element and not those that follow.
 """
 
 import re
@@ -14,7 +15,7 @@ from shared.errors import UnknownFormat, UnreadableSource
 from worker.importers.base import Problems
 
 MAX_ELEMENT_BYTES = 32 << 20  # a longer conversation is passed over; the longest of real exports are some MiB
-_ABSURD_LEVELS = 10_000  # brackets and nothing else: no export, and slow to follow
+_ABSURD_LEVELS = 250_000  # brackets and nothing else: no export, and slow to follow
 _BOM = b"\xef\xbb\xbf"
 _STRING = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)  # to the closing quote, the end, or a lone backslash before the end
 _PLAIN = re.compile(rb'[^"\[\]{},]*+')
@@ -22,11 +23,15 @@ _PLAIN = re.compile(rb'[^"\[\]{},]*+')
 
 @dataclass(frozen=True)
 class Element:
-    """One element as bytes; data is None where it was too long or too deep, and complete False where the text ends inside it."""
+    """One element as bytes; data is None where it was too long or too deep, and complete False where the text ends inside it.
+
+    behind: it is no element, but whatever follows the end of the array, unread.
+    """
 
     number: int
     data: bytes | None
     complete: bool = True
+    behind: bool = False
 
 
 def objects(pieces: Iterable[bytes], problems: Problems, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -45,6 +50,8 @@ def objects(pieces: Iterable[bytes], problems: Problems, name: str) -> Iterator[
 def _decoded(element: Element) -> tuple[object, str]:
     if element.data is None:
         return None, f"is longer than {MAX_ELEMENT_BYTES >> 20} MiB, or nested deeper than {jsontext.MAX_LEVELS} levels"
+    if element.behind:
+        return None, "stands behind the end of the array, and so does whatever follows it"
     if not element.complete:
         return None, "is cut off"
     try:
@@ -62,8 +69,7 @@ def elements(pieces: Iterable[bytes], name: str, max_bytes: int = MAX_ELEMENT_BY
     cutter = _Cutter(max_bytes, outside=1 if start[:1] == b"[" else 0)
     yield from cutter.feed(start)
     for piece in stream:  # to its end, also behind the array's: an archive is checked with its last byte
-        if not cutter.ended:
-            yield from cutter.feed(piece)
+        yield from cutter.feed(piece)
     yield from cutter.rest()
 
 
@@ -78,11 +84,12 @@ def _first(stream: Iterator[bytes]) -> bytes:
 
 
 class _Cutter:
-    """Where the text stands: how deep in brackets, and whether in a string; and the bytes of the element it stands in."""
+    """Where the text stands: in which brackets, and whether in a string; and the bytes of the element it stands in."""
 
     def __init__(self, max_bytes: int, outside: int) -> None:
         self._max, self._outside = max_bytes, outside  # outside: the depth at which an element has ended
-        self._depth, self._in_string, self._escaped = 0, False, b""
+        self._open, self._deeper = bytearray(), 0  # brackets that are open, and how many more beyond those that matter
+        self._in_string, self._escaped, self._behind = False, b"", False
         self._kept: list[bytes] = []
         self._size = self._number = 0
         self._dropped = False
@@ -105,7 +112,9 @@ class _Cutter:
                 self._keep(piece[begun : place if mark == b"}" and not self._outside else place - 1])
                 begun = place
                 yield from self._finish()
-        if not self.ended:
+        if self.ended:
+            self._behind = self._behind or bool(piece[place:].strip(b" \t\r\n"))
+        else:
             self._keep(piece[begun:place])
 
     def _next_mark(self, piece: bytes, place: int) -> int:
@@ -126,20 +135,31 @@ class _Cutter:
         if mark == b'"':
             self._in_string = True
         elif mark in (b"[", b"{"):
-            self._depth += 1
-            if self._depth == 1 and self._outside:
-                return True  # what stands before the array's bracket is nothing
-            self._dropped = self._dropped or self._depth > jsontext.MAX_LEVELS + 1
-            if self._depth > _ABSURD_LEVELS:
-                raise UnreadableSource(f"it is nested deeper than {_ABSURD_LEVELS} levels")
+            return self._opens(mark)
         elif mark in (b"]", b"}"):
-            if self._depth > self._outside:
-                self._depth -= 1
-                self.ended = self._depth == 0
-            else:
-                self.ended = mark == b"]"  # a stray brace stays in its element, where it is found to be no JSON
-            return self.ended
-        return mark == b"," and self._depth == self._outside
+            return self._closes(mark)
+        return mark == b"," and len(self._open) == self._outside
+
+    def _opens(self, mark: bytes) -> bool:
+        if len(self._open) > jsontext.MAX_LEVELS:
+            self._dropped = True
+            self._deeper += 1
+            if self._deeper > _ABSURD_LEVELS:
+                raise UnreadableSource(f"it is nested deeper than {_ABSURD_LEVELS} levels")
+            return False
+        self._open += mark
+        return len(self._open) == self._outside  # what stands before the array's bracket is nothing
+
+    def _closes(self, mark: bytes) -> bool:
+        if self._deeper:
+            self._deeper -= 1
+            return False
+        opening = self._open.rfind(b"[" if mark == b"]" else b"{")
+        if opening < 0 or (mark == b"]" and opening < len(self._open) - 1):
+            return False  # it stays in its element, where it is found to be no JSON
+        del self._open[opening:]
+        self.ended = not self._open
+        return self.ended
 
     def _keep(self, data: bytes) -> None:
         self._size += len(data)
@@ -162,3 +182,5 @@ class _Cutter:
         self._keep(self._escaped)
         if not self.ended:
             yield from self._finish(complete=False)
+        elif self._behind:
+            yield Element(self._number + 1, b"", behind=True)
