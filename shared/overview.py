@@ -7,6 +7,8 @@ from shared.store import Store, projection, sums
 from shared.store.connect import write_transaction
 from shared.store.sessions import find_session
 
+RUN = 128  # sessions that are worked on oldest first where many are owed
+
 
 def agents_overview(store: Store) -> list[dict[str, Any]]:
     """One row an agent, sorted by id. One whose database cannot be read has `error` in place of its counts."""
@@ -32,9 +34,14 @@ def _agent_row(store: Store, agent_id: str) -> dict[str, Any]:
 def owed_sessions(
     store: Store, agent_id: str, *, limit: int, now_ms: int, since_ms: int | None = None, include_parked: bool = False
 ) -> list[str]:
-    """Keys of the sessions that are pending and due, most recently used first; since_ms: only those written to since then."""
+    """Keys of the sessions that are pending and due, in the order in which to work on them; since_ms: only those written to since then.
+
+    The most recently used come first. Many do so run by run, each oldest first: rows whose numbers, which are times, arrive backwards
+    leave two fifths of every page empty, in runs of 128 sessions less than a tenth.
+    """
     with store.reader(agent_id) as conn:
-        return sums.due_keys(conn, limit=limit, now_ms=now_ms, since_ms=since_ms, include_parked=include_parked)
+        found = sums.due_keys(conn, limit=limit, now_ms=now_ms, since_ms=since_ms, include_parked=include_parked)
+    return found if len(found) <= RUN else [key for start in range(0, len(found), RUN) for key in reversed(found[start : start + RUN])]
 
 
 def parked_sessions(store: Store, agent_id: str, *, limit: int, session_key: str | None = None) -> list[dict[str, Any]]:

@@ -31,7 +31,7 @@ from shared.store.search import Candidate, Filter, Pending, Sessions
 P = ParamSpec("P")
 T = TypeVar("T")
 
-RANKED = 1_000  # newest candidates that are ranked when every word must match; below it the ranking is exact
+RANKED = 500  # newest candidates that are ranked when every word must match; below it the ranking is exact
 RANKED_ANY = 1_000  # the same when any word may match, taken from the rarest word on
 PER_SESSION = 100  # candidates of one session when each session gives one hit
 CHUNK = 64  # matches read at a time where the order is newest first

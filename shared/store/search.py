@@ -14,7 +14,7 @@ from shared.store.lists import in_texts
 from shared.store.projection import TIME_SHIFT
 from shared.store.trees import Numbers, Trees, lineage_mark
 
-FEW = 64  # up to so many sessions are named in the match expression; more are joined
+FEW = 192  # up to so many sessions are named in the match expression; more are joined, which costs a look at each match of the others
 MAX_PENDING = 1_000  # pendingSessions is exact up to here
 TOP = (1 << 63) - 1  # above every row number
 
@@ -79,20 +79,34 @@ NEWEST_STORE_OF = """
     ORDER BY stored_at_ms DESC
     LIMIT 1
 """
+OTHER = """
+    SELECT 1 FROM sessions
+    WHERE incognito = 0 AND session_no NOT IN (SELECT value FROM json_each(?))
+    LIMIT 1
+"""
 
 
 def known_numbers(conn: sqlite3.Connection, trees: Trees, agent_id: str, keys: frozenset[str] | None) -> Sessions:
-    """As visible_numbers, many keys looked up again only when the agent's sessions changed; inside a read transaction."""
+    """As visible_numbers, many keys looked up again only when the agent's sessions changed; inside a read transaction.
+
+    Many keys that are all of the agent's are found as all: who sees everything then costs no list of ten thousand a statement.
+    """
     if keys is None or len(keys) <= FEW:
         return visible_numbers(conn, keys)
     mark = lineage_mark(conn)
     known = trees.numbers.find((agent_id, keys))
     if mark is None or known is None or known.mark != mark:
-        found = visible_numbers(conn, keys)
-        trees.numbers.keep((agent_id, keys), Numbers(found.numbers or (), mark))
-        return found
+        known = Numbers(_numbers_of(conn, keys), mark)
+        trees.numbers.keep((agent_id, keys), known)
+    if known.numbers is None:
+        return visible_numbers(conn, None)
     row = conn.execute(NEWEST_STORE_OF, (jsontext.dumps(known.numbers),)).fetchone()
     return Sessions(known.numbers, row[0] if row else 0)
+
+
+def _numbers_of(conn: sqlite3.Connection, keys: Iterable[str]) -> tuple[int, ...] | None:
+    found = visible_numbers(conn, keys).numbers
+    return found if conn.execute(OTHER, (jsontext.dumps(found),)).fetchone() else None
 
 
 def has_demoted(conn: sqlite3.Connection) -> bool:

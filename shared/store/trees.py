@@ -36,14 +36,14 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """The numbers of the sessions of some keys that are there and not incognito, ascending; mark: the agent's."""
+    """The numbers of the sessions of some keys that are there and not incognito, ascending; None: all that are. mark: the agent's."""
 
-    numbers: tuple[int, ...]
+    numbers: tuple[int, ...] | None
     mark: str | None
 
     @property
     def size(self) -> int:
-        return 1 + len(self.numbers)
+        return 1 + len(self.numbers or ())
 
 
 K = TypeVar("K")

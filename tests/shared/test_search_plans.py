@@ -4,7 +4,7 @@ import pytest
 
 from shared import stream
 from shared.store import search as statements
-from shared.visibility import OWNER
+from shared.visibility import OWNER, visible_sessions
 from tests.conftest import message
 
 
@@ -59,6 +59,26 @@ def test_more_sessions_than_few_are_joined_behind_the_index(world):
     matching = [plan for statement, plan in plans.items() if "MATCH" in statement]
     assert matching
     assert all(plan[0].startswith("SCAN f VIRTUAL TABLE") and plan[1].startswith("SEARCH m USING INTEGER PRIMARY KEY") for plan in matching)
+
+
+def test_who_sees_all_of_an_agents_sessions_asks_without_a_list_of_them(world):
+    """A caller who had spawned ten thousand sessions bound their numbers to every statement, 5 ms a request."""
+    main = world.session("ada").append("m", "alpha")
+    for n in range(statements.FEW + 1):
+        world.session("ada", f"k{n}").put(spawnedBy=main.key)
+    keys = visible_sessions(world.store, main.caller).keys["ada"]
+
+    def numbers():
+        with world.store.reader("ada") as conn:
+            return statements.known_numbers(conn, world.store.trees, "ada", keys).numbers
+
+    assert numbers() is None
+    assert numbers() is None  # as remembered
+
+    world.session("ada", "beside").append("m", "alpha")
+
+    assert len(numbers()) == statements.FEW + 2
+    assert len(main.search("alpha")["results"]) == 1
 
 
 def test_a_search_runs_the_same_statements_with_one_pending_session_as_with_many(world):

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from shared.errors import BadRequest, StoreDamaged, StoreUnavailable
-from shared.overview import agents_overview, mark_pending, oldest_owed_ms, owed_sessions, parked_sessions, rebuild_index, unpark
+from shared.overview import RUN, agents_overview, mark_pending, oldest_owed_ms, owed_sessions, parked_sessions, rebuild_index, unpark
 from shared.store import connect, migrate, open_store
 from shared.store.connect import open_reader, open_writer, read_transaction, write_transaction
 from shared.store.lists import in_texts
@@ -269,3 +269,15 @@ def test_an_index_that_is_thrown_away_while_a_worker_is_at_a_session_is_built_ag
 
     assert len(agent.found("alpha")) == 300
     assert agent.world.verify() == []
+
+
+def test_many_owed_sessions_are_worked_on_in_runs_that_go_forward_in_time(world):
+    """Newest session first, each of them forward: every page of the index was left two fifths empty."""
+    for n in range(RUN + 2):
+        world.now.pass_ms(1_000)
+        world.session("ada", f"k{n}").take_in(f"s{n}", [message("a", "alpha")])
+
+    owed = owed_sessions(world.store, "ada", limit=1_000, now_ms=world.now())
+
+    assert owed == [f"k{n}" for n in (*range(2, RUN + 2), 0, 1)]
+    assert owed_sessions(world.store, "ada", limit=3, now_ms=world.now()) == [f"k{n}" for n in (RUN + 1, RUN, RUN - 1)]

@@ -454,6 +454,7 @@ def test_what_is_newest_is_known_of_remembered_sessions_too(world):
         world.session("ada", f"agent:ada:child{n}").put(spawnedBy=main.key)
     main.search("alpha")
 
+    world.session("ada", "beside").append("m", "alpha")  # else all are seen, of which none is remembered
     world.now.pass_ms(5_000)
     main.append("b", "alpha")
 
