@@ -1,6 +1,7 @@
 """The branch conformance corpus: what each program shows as the conversation is what is found and shown here, and nothing else is."""
 
 import json
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -14,6 +15,7 @@ from worker.importing import import_paths
 
 CORPUS = Path(__file__).parent.parent / "fixtures" / "branches"
 CASES = json.loads((CORPUS / "manifest.json").read_text("utf-8"))
+EVERYWHERE = ["rewind", "fork", "retry", "edit-first", "compaction-after-rewind", "rollback", "parallel-tools", "copies"]
 NOW_MS = 1_790_000_000_000
 each_case = pytest.mark.parametrize("case", CASES, ids=[f"{case['format']}/{case['case']}" for case in CASES])
 
@@ -85,3 +87,13 @@ def test_every_format_has_its_cases_and_every_case_is_in_the_table_with_what_is_
     for case in CASES:
         [row] = [row for row in readme.splitlines() if row.startswith(f"| `{case['format']}/{case['case']}` |")]
         assert all(" · ".join(words["active"]) in row for words in case["sessions"].values())
+
+
+def test_every_format_has_each_case_or_the_reason_why_it_cannot_express_it():
+    readme = (CORPUS / "README.md").read_text("utf-8")
+    reasons = set(re.findall(r"`([\w-]+/[\w-]+)`", readme[readme.index("cannot express:") :]))
+    cases = {f"{case['format']}/{case['case']}" for case in CASES}
+
+    assert cases & reasons == set()
+    assert {f"{name}/{case}" for name in FORMATS for case in EVERYWHERE} <= cases | reasons
+    assert reasons <= {f"{name}/{case}" for name in FORMATS for case in EVERYWHERE}

@@ -110,7 +110,7 @@ ODD_TEXTS = {
     "\ufeffa byte-order mark": None,
     "a line end\r\nof two signs\rand of one": None,
     "separators \u2028 of lines \u2029 and \x85 of paragraphs": None,
-    "[" * 200_000 + " brackets": None,
+    "[" * 20_000 + " brackets": None,
     "9" * 5_000 + " digits": None,
     '\\" \\u0041 \\ud83d {"type": "message"}': None,
     "x" * 1_000_000 + " megabyte": None,
@@ -130,12 +130,19 @@ def test_whatever_text_a_message_holds_it_is_found_and_shown(kind, world, folder
     assert all(len(found.found(word)) == 1 for word in ("brackets", "digits", "megabyte", "omega"))
 
 
-@each_kind
-def test_times_before_1970_in_it_and_in_2999_are_kept(kind, world, folder):
+def test_times_before_1970_in_it_and_in_2999_are_kept(world, folder):
     seconds = {"e1": -300 * 86_400, "e2": -1, "e3": 0, "e4": 32_487_000_000}
     said = [Said(own, "user", f"tide {own}", at - START_S) for own, at in seconds.items()]
+    for number, kind in enumerate(KINDS.values()):
+        path = kind.write(folder / str(number), said)
 
-    take(world, kind, kind.write(folder, said))
+        import_paths(world.store, kind.format, [path], agent=None if kind is KINDS["openclaw database"] else f"a{number}", now_ms=NOW_MS)
 
-    hits = session(world).search("tide", order="recent")["results"]
-    assert sorted(hit["timestamp"] for hit in hits) == sorted(iso(at * 1_000) for at in seconds.values())
+    agents = world.store.agent_ids()
+    assert len(agents) == len(KINDS)
+    for agent in agents:
+        found = world.session(agent, f"agent:{agent}:{SESSION}")
+        found.reconcile()
+        hits = found.search("tide", order="recent")["results"]
+        assert sorted(hit["timestamp"] for hit in hits) == sorted(iso(at * 1_000) for at in seconds.values())
+        assert world.verify(agent) == []

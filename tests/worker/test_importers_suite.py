@@ -18,6 +18,7 @@ from worker.importers.base import Problems
 from worker.importing import import_paths, render_report
 
 NOW_MS = 1_790_000_000_000
+NAMING = ("opencode", "goose", "chatgpt", "claude-export")  # formats whose conversations are written here with a title
 each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 rewritten = pytest.mark.parametrize("kind", [k for k in KINDS.values() if k.rewritten], ids=[n for n, k in KINDS.items() if k.rewritten])
 
@@ -60,6 +61,7 @@ def test_a_conversation_is_imported_with_its_roles_times_and_ids(kind, world, fo
     [hit] = session(world, kind).search("ropes")["results"]
     assert hit["timestamp"] == said[2].iso
     assert hit["messageId"].endswith("3") or kind.format == "codex"
+    assert session(world, kind).listed()["title"] == ("t" if kind.format in NAMING else None)
 
 
 @each_kind
@@ -220,6 +222,36 @@ def test_a_file_of_another_program_is_refused_and_stores_nothing(name, world, fo
         assert str(path) in render_report(report)
 
     assert world.store.agent_ids() == []
+
+
+def test_a_source_that_is_not_there_is_a_failure_that_names_it(world, folder):
+    for kind in KINDS.values():
+        path = kind.write(folder, talk("one"))
+        path.unlink()
+
+        report = take(world, kind, path)
+
+        assert report.exit_code == 1
+        assert str(path) in render_report(report)
+
+
+@each_kind
+def test_a_session_deleted_here_stays_deleted_until_it_is_restored_under_the_same_ids(kind, world, folder):
+    path = kind.write(folder, talk("alpha", "beta"))
+    first = take(world, kind, path)
+    shown(world, kind)
+    found = session(world, kind)
+    ids = [message["id"] for message in found.history()["messages"]]
+    found.delete()
+
+    report = take(world, kind, path)
+
+    assert (report.exit_code, report.total("added"), report.total("deleted")) == (0, 0, 1)
+    assert found.found("alpha") == []
+    restored = import_paths(world.store, kind.format, [path], agent=found.agent_id, restore=True, now_ms=NOW_MS)
+    assert restored.total("added") == first.total("added")
+    assert texts(world, kind) == ["alpha", "beta"]
+    assert [message["id"] for message in found.history()["messages"]] == ids
 
 
 @each_kind
