@@ -103,11 +103,15 @@ def run(folder: Path, *arguments: str) -> Run:
     begun, most = time.monotonic(), 0
     env = {**os.environ, "SESSION_SEARCH_DATA": str(folder / "data")}
     told, complained = folder / "output", folder / "errors"
-    with told.open("w") as out, complained.open("w") as err:
-        with subprocess.Popen([sys.executable, "-c", _PROCESS, *arguments], env=env, cwd=_ROOT, stdout=out, stderr=err) as process:
-            while process.poll() is None:
-                most = max(most, _own_kib(process.pid))
-                time.sleep(0.01)
+    command = [sys.executable, "-c", _PROCESS, *arguments]
+    with (
+        told.open("w") as out,
+        complained.open("w") as err,
+        subprocess.Popen(command, env=env, cwd=_ROOT, stdout=out, stderr=err) as process,
+    ):
+        while process.poll() is None:
+            most = max(most, _own_kib(process.pid))
+            time.sleep(0.01)
     output = complained.read_text() if process.returncode else told.read_text()
     return Run(process.returncode, output, most >> 10, time.monotonic() - begun)
 

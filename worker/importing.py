@@ -177,7 +177,7 @@ class Importing:
         for _ in events:
             pass  # of a session that stays deleted the rest is read all the same, for its file's problems
         if fitted and source.branch and source.branch.whole and not done.deleted:
-            leaf = leaf_control(self.store, agent, session_id, fitted.leaf)
+            leaf = leaf_control(self.store, agent, session_id, fitted.leaf, grew=done.added > 0)
             done.added += self._take_in(agent, source, [leaf], modified_ms, file.problems).added if leaf else 0
         if not done.deleted:
             self._follow_head(agent, source)

@@ -2,10 +2,12 @@
 
 What is stored is never changed. A message that now says something else, or stands in another place, is stored beside the old one under
 an id made of its own and of what it says, and so is whatever hangs on it; rows that were only written again under new ids are recognised
-by place and content. In the end the leaf is where the source has it. Where the source could not be read whole, what is known keeps its
-place and the leaf stays: a failed reading takes nothing away.
+by place and content. In the end the leaf is where the source has it, unless the source has not moved it since the last import: then a
+rewind or an append that was made here stands. Where the source could not be read whole, what is known keeps its place and the leaf
+stays: a failed reading takes nothing away.
 """
 
+import sqlite3
 from collections.abc import Iterator
 from hashlib import sha256
 from itertools import islice
@@ -13,8 +15,9 @@ from typing import Any
 
 from shared import jsontext
 from shared.appending import same_content
-from shared.store import Store, copies, events
+from shared.store import Store, copies, events, leaves
 from shared.store import sessions as rows
+from shared.store.connect import write_transaction
 from worker.importers.base import Branch, Event, Format, safe_id
 
 _BATCH = 500
@@ -113,14 +116,27 @@ class Fitted:
         return None if transcript is None else transcript.transcript_no
 
 
-def leaf_control(store: Store, agent_id: str, session_id: str, wanted: str | None) -> Event | None:
-    """The event that moves the stored leaf to where the source has it; None where it stands there, or nothing is stored."""
+def leaf_control(store: Store, agent_id: str, session_id: str, wanted: str | None, *, grew: bool) -> Event | None:
+    """The event that moves the stored leaf to where the source has it; None where it stands there, or is to stay, or nothing is stored.
+
+    wanted: the source's leaf as it is stored; grew: the source brought new events. Where the source has its leaf is kept for next time.
+    """
     if not store.has_agent(agent_id):
         return None
     with store.reader(agent_id) as conn:
         transcript = rows.find_transcript(conn, session_id)
-        if transcript is None or transcript.leaf_id == wanted:
+        if transcript is None or not _is_there(conn, transcript.transcript_no, wanted):
             return None
-        if wanted is not None and events.find_node(conn, transcript.transcript_no, wanted) is None:
-            return None
+        before = leaves.source_leaf(conn, transcript.transcript_no)
+    if before != (wanted or ""):
+        with store.writer(agent_id) as conn, write_transaction(conn, store.agent_path(agent_id)):
+            leaves.keep_source_leaf(conn, transcript.transcript_no, wanted or "")
+    elif not grew:
+        return None
+    if transcript.leaf_id == wanted:
+        return None
     return {"type": "leaf", "id": f"leaf~{transcript.last_seq + 1}", "targetId": wanted}
+
+
+def _is_there(conn: sqlite3.Connection, transcript_no: int, wanted: str | None) -> bool:
+    return wanted is None or events.find_node(conn, transcript_no, wanted) is not None

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,8 @@ def _fill(path: Path, schema: str, table: str, data: bytes) -> None:
             for into in (table, *_OTHERS.get(table, ())):
                 width = len(conn.execute(f"PRAGMA table_info({into})").fetchall())
                 if len(row) == width:
-                    conn.execute(f"INSERT OR IGNORE INTO {into} VALUES ({', '.join('?' * width)})", row)
+                    with suppress(sqlite3.IntegrityError):  # a value that this column cannot hold
+                        conn.execute(f"INSERT OR IGNORE INTO {into} VALUES ({', '.join('?' * width)})", row)
 
 
 _OTHERS = {"messages": ("sessions",), "message": ("session", "part"), "transcript_events": ("session_windows", "session_nodes")}

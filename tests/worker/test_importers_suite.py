@@ -147,6 +147,23 @@ def test_messages_written_again_under_new_ids_are_the_ones_that_are_known(kind, 
 
 
 @each_kind
+def test_what_was_moved_here_stands_until_the_source_goes_on(kind, world, folder):
+    """Importing a source again that had not changed took a rewind back that was made here, and put an append off the branch."""
+    path = kind.write(folder, talk("alpha", "beta", "gamma", "delta"))
+    take(world, kind, path)
+    shown(world, kind)
+    found = session(world, kind)
+    found.rewind(found.history()["messages"][1]["id"])
+    found.append("own", "written here")
+
+    take(world, kind, path)
+
+    assert texts(world, kind) == ["alpha", "beta", "written here"]
+    take(world, kind, kind.write(folder, talk("alpha", "beta", "gamma", "delta", "omega")))
+    assert texts(world, kind)[-1] == "omega"
+
+
+@each_kind
 def test_what_is_damaged_is_reported_and_the_rest_is_imported(kind, world, folder):
     path = kind.write(folder, talk("alpha", "beta", "gamma"))
     kind.damage(path, talk("alpha", "beta")[1])
