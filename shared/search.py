@@ -18,7 +18,7 @@ from shared.store import Store, projection, registry, search
 from shared.store.connect import read_transaction
 from shared.store.projection import time_floor
 from shared.store.registry import Catalogue
-from shared.store.search import MAX_PENDING, TOP, Filter, Pending
+from shared.store.search import BOTTOM, MAX_PENDING, TOP, Filter, Pending
 from shared.stream import Part, Resume, Stream
 from shared.visibility import Caller, Visible, visible_sessions
 
@@ -209,7 +209,7 @@ class _Search:
     def _filter(self) -> Filter:
         """The request's filters, as bounds of the row number, which is made from the message's time."""
         request = self._request
-        low = time_floor(request.after_ms) if request.after_ms is not None else 0
+        low = time_floor(request.after_ms) if request.after_ms is not None else BOTTOM
         high = min(TOP, time_floor(request.before_ms) - 1) if request.before_ms is not None else TOP
         return Filter(role=request.role, low=low, high=high)
 

@@ -35,7 +35,7 @@ RANKED = 500  # newest candidates that are ranked when every word must match; be
 RANKED_ANY = 1_000  # the same when any word may match, taken from the rarest word on
 PER_SESSION = 100  # candidates of one session when each session gives one hit
 CHUNK = 64  # matches read at a time where the order is newest first
-NO_SOURCE = -1  # floor of a word that brought no candidates
+NO_SOURCE = search.TOP  # floor of a word that brought no candidates
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +106,9 @@ _Row = tuple[int, int]  # row number, and which of the parts it is in
 
 
 def _newest_rows(rows: list[_Row], bound: int) -> tuple[list[_Row], int]:
-    """The newest rows, at most `bound` and those of the same number, and the number below which there are more (0: nowhere)."""
+    """The newest rows, at most `bound` and those of the same number, and the number below which there are more (BOTTOM: nowhere)."""
     if len(rows) <= bound:
-        return rows, 0
+        return rows, search.BOTTOM
     floor = sorted(rows, reverse=True)[bound - 1][0]
     return [row for row in rows if row[0] >= floor], floor
 
@@ -174,7 +174,7 @@ class Stream:
             ranked = _Ranked(self._kept_only(found), fixed.floors, fixed.rarity)
             ranked.told = self._told(ranked.found) if self.wanted.mode == "any" else []
         elif self.wanted.mode == "all":
-            found, floor = self._gather(self.wanted.sources[0], narrowed, RANKED) if self.wanted.sources else ([], 0)
+            found, floor = self._gather(self.wanted.sources[0], narrowed, RANKED) if self.wanted.sources else ([], search.BOTTOM)
             ranked = _Ranked(self._kept_only(found), (floor,), tuple(1.0 for _ in self.wanted.terms))
         else:
             ranked = self._rank_any(narrowed)
@@ -241,12 +241,12 @@ class Stream:
         return replace(narrowed, sessions=part.sessions, settled=not part.pending.sessions)
 
     def _gather(self, source: Source, narrowed: Filter, bound: int | None) -> tuple[list[tuple[Part, Candidate]], int]:
-        """The newest candidates of all agents, at most `bound`, and the row number below which there are more (0: nowhere).
+        """The newest candidates of all agents, at most `bound`, and the row number below which there are more (BOTTOM: nowhere).
 
         bound None: all that the filter's low end leaves.
         """
         found: list[tuple[Part, Candidate]] = []
-        floor = 0
+        floor = search.BOTTOM
         each = 1 << 30 if bound is None else max(50, 2 * bound // len(self._parts)) if len(self._parts) > 1 else bound
         for part in self._parts:
             newest, below = self._newest(part, source, self._of(part, narrowed), each)
@@ -261,7 +261,7 @@ class Stream:
         """One agent's newest candidates; the last one's row number when there may be more, else 0."""
         if not self.by_session:
             found = part.read(search.candidates, source.match, narrowed, limit)
-            return found, found[-1].message_no if len(found) == limit else 0
+            return found, found[-1].message_no if len(found) == limit else search.BOTTOM
         return self._newest_by_session(part, source, narrowed, limit)
 
     def _newest_by_session(self, part: Part, source: Source, narrowed: Filter, limit: int) -> tuple[list[Candidate], int]:
@@ -277,7 +277,7 @@ class Stream:
                 if counts[candidate.session_no] <= PER_SESSION:
                     taken.append(candidate)
             if len(found) < step:
-                return taken, 0
+                return taken, search.BOTTOM
             narrowed = replace(narrowed, high=found[-1].message_no - 1)
         return taken, taken[-1].message_no
 
@@ -332,7 +332,7 @@ class Stream:
 
     def _beyond(self, stage: int, narrowed: Filter, ranked: _Ranked) -> Iterator[Entry]:
         """What the bound left unranked, newest first."""
-        if all(floor == 0 for floor in ranked.floors):
+        if all(floor == search.BOTTOM for floor in ranked.floors):
             return
         if self.wanted.mode == "all":
             narrowed = replace(narrowed, high=min(narrowed.high, ranked.floors[0] - 1))

@@ -130,4 +130,4 @@ class _Check:
 
 def _dated(message_no: int, time_ms: int) -> bool:
     """Whether a row number is made from this time; where one ms had more messages than fit, the next ones lent theirs."""
-    return 0 <= (message_no >> projection.TIME_SHIFT) - max(0, time_ms) <= MAX_LENT_MS
+    return 0 <= (message_no >> projection.TIME_SHIFT) - time_ms <= MAX_LENT_MS

@@ -124,8 +124,8 @@ def add_messages(conn: sqlite3.Connection, transcript_no: int, session_no: int, 
 
 
 def time_floor(time_ms: int) -> int:
-    """The lowest row number of a message of this time."""
-    return max(0, time_ms) << TIME_SHIFT
+    """The lowest row number of a message of this time; below 0 for times before 1970."""
+    return time_ms << TIME_SHIFT
 
 
 def _number(conn: sqlite3.Connection, time_ms: int, taken: dict[int, int]) -> int:

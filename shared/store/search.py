@@ -16,7 +16,7 @@ from shared.store.trees import Numbers, Trees, lineage_mark
 
 FEW = 192  # up to so many sessions are named in the match expression; more are joined, which costs a look at each match of the others
 MAX_PENDING = 1_000  # pendingSessions is exact up to here
-TOP = (1 << 63) - 1  # above every row number
+BOTTOM, TOP = -(1 << 63), (1 << 63) - 1  # no row number is below or above
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Filter:
 
     sessions: Sessions = Sessions((), 0)
     role: str | None = None
-    low: int = 0
+    low: int = BOTTOM
     high: int = TOP
     stored_to_ms: int | None = None
     demoted: bool | None = None  # True: only background and cron sessions; False: all others; None: both

@@ -199,3 +199,33 @@ def test_a_cursor_is_refused_or_goes_on_when_a_word_of_the_query_became_a_secret
         assert agent.search("anchor rope", match=match, cursor=cursor)["results"] == []
     except BadCursor:
         assert match == "any"
+
+
+@pytest.mark.parametrize("order", ["recent", "relevance"])
+@pytest.mark.parametrize("match", ["all", "any"])
+def test_times_before_1970_order_page_and_filter_like_all_others(agent, small_bounds, order, match):
+    """They all counted as 1970, so that they came in the order of their ids and could not be told apart by a filter."""
+    times = [-(1 << 45), -86_400_000, -1_001, -1_000, -999, -1, 0, 1, 1_760_000_000_000]
+    agent.send(*(message(f"e{n}", "alpha beta", timestamp=time_ms) for n, time_ms in enumerate(times)))
+
+    assert agent.found("alpha beta", order=order, match=match, limit=2) == [f"e{n}" for n in reversed(range(len(times)))]
+    assert agent.found("alpha", order=order, after_ms=-1_000, before_ms=0) == ["e5", "e4", "e3"]
+    assert agent.found("alpha", order=order, before_ms=-1_000) == ["e2", "e1", "e0"]
+    assert agent.world.verify() == []
+    with agent.world.plain_sqlite() as conn:
+        conn.execute("INSERT INTO message_index (message_index) VALUES ('integrity-check')")
+
+
+def test_a_message_from_before_1970_that_was_stored_as_one_of_1970_is_found_by_verify_and_put_in_its_place(agent):
+    agent.send(message("a", "alpha", timestamp=-5_000), message("b", "alpha", timestamp=-1_000))
+    agent.write_outside("UPDATE messages SET message_no = 7 WHERE message_no < -(4000 << 18)")
+    with agent.world.plain_sqlite() as conn:
+        conn.execute("INSERT INTO message_index (rowid, text, parts, session) SELECT 7, text, parts, session FROM message_index WHERE rowid < -(4000 << 18)")
+        conn.execute("DELETE FROM message_index WHERE rowid < -(4000 << 18)")
+    assert agent.found("alpha", order="recent") == ["a", "b"]
+
+    assert agent.world.verify(repair=True) != []
+    agent.reconcile()
+
+    assert agent.found("alpha", order="recent") == ["b", "a"]
+    assert agent.world.verify() == []
