@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Final
 
 from shared.errors import BadRequest
@@ -119,6 +120,7 @@ def _time(payload: dict[str, Any], where: str) -> int | None:
     return time_ms
 
 
+_MAX_TIME_CHARS = 40
 _ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d([.,]\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?|\d{4}-\d\d-\d\d", re.ASCII)
 
 
@@ -126,12 +128,21 @@ def time_of(value: Any) -> int | None:
     """A time as ms since 1970 (UTC), from a number of ms or an ISO 8601 string; None when it is neither. A string without zone is UTC."""
     if isinstance(value, bool):
         return None
-    if isinstance(value, int | float):
+    if isinstance(value, int):
+        return _clamped(value)  # of any size: one of 309 digits is no float
+    if isinstance(value, float):
         return _clamped(value) if math.isfinite(value) else None
-    if not isinstance(value, str) or not _ISO.fullmatch(value.strip().upper().replace(" ", "T", 1)):
+    text = value.strip() if isinstance(value, str) else ""
+    return _time_of_text(text) if 0 < len(text) <= _MAX_TIME_CHARS else None
+
+
+@lru_cache(maxsize=256)  # an import looks at an event's time three times, one after the other
+def _time_of_text(text: str) -> int | None:
+    iso_text = text.upper().replace(" ", "T", 1)
+    if not _ISO.fullmatch(iso_text):
         return None
     try:
-        moment = datetime.fromisoformat(value.strip().upper().replace(" ", "T", 1).replace(",", "."))
+        moment = datetime.fromisoformat(iso_text.replace(",", "."))
     except ValueError:
         return None
     if moment.tzinfo is None:

@@ -32,7 +32,7 @@ class Own:
             if self._places and self._is_copy(event):
                 self._copied.add(event["id"])
                 continue
-            if message_text(event):
+            if self._places and message_text(event):
                 self._places = {}
             yield self._rehung(event)
 

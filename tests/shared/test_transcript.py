@@ -34,6 +34,8 @@ from tests.conftest import message
         ("9999-12-31T23:59:59Z", MAX_TIME_MS),
         (10**30, MAX_TIME_MS),
         (-(10**30), -MAX_TIME_MS - 1),
+        (10**400, MAX_TIME_MS),
+        (-(10**400), -MAX_TIME_MS - 1),
     ],
 )
 def test_a_time_is_a_number_of_milliseconds_or_an_iso_text(given, time_ms):
