@@ -1,16 +1,18 @@
 """Events that a forked session's file copied from the session it was forked from are left out, where that session is stored.
 
 The copies stand at the beginning, in the original's order. They end with the first words that are not the original's next: a turn
-that only repeats an old one is the fork's own.
+that only repeats an old one is the fork's own. Where the original is imported after its fork, the fork's copies are removed then.
 """
 
+import sqlite3
 from bisect import bisect_right
 from collections.abc import Iterator
 
 from shared import jsontext
 from shared.searchable import message_text
-from shared.store import Store, copies
+from shared.store import Store, copies, notes
 from shared.store import sessions as rows
+from shared.store.connect import write_transaction
 from worker.importers.base import Event, Format, Source, safe_id
 
 
@@ -26,6 +28,11 @@ class Own:
     def left_out(self) -> int:
         """How many copies were left out."""
         return len(self._copied)
+
+    @property
+    def copied(self) -> frozenset[str]:
+        """The ids of the copies that were left out."""
+        return frozenset(self._copied)
 
     def __iter__(self) -> Iterator[Event]:
         for event in self._events:
@@ -71,3 +78,65 @@ def _places(store: Store, agent_id: str, format_: Format, session_id: str) -> di
             if isinstance(event, dict) and isinstance(event.get("id"), str):
                 places.setdefault(hash(format_.trace(event)), []).append(place)
     return places
+
+
+def note_origin(store: Store, agent_id: str, format_: Format, source: Source) -> None:
+    """A session whose original is not stored is remembered as its fork; one whose original is, needs it no more."""
+    origin, own = safe_id(source.copied_from or ""), safe_id(source.session_id)
+    if not source.copied_from or origin == own or not format_.forks:
+        return
+    with store.reader(agent_id) as conn:
+        fork, stored = rows.find_transcript(conn, own), rows.find_transcript(conn, origin) is not None
+        waits = fork is not None and (fork.transcript_no, own) in notes.forks_of(conn, origin)
+    if fork is None or waits != stored:
+        return
+    with store.writer(agent_id) as conn, write_transaction(conn, store.agent_path(agent_id)):
+        if stored:
+            notes.forget_origin(conn, fork.transcript_no)
+        else:
+            notes.keep_origin(conn, fork.transcript_no, origin)
+
+
+def clear_forks(store: Store, agent_id: str, format_: Format, session_id: str) -> Iterator[tuple[str, int]]:
+    """The forks of a session that were stored before it hold their own events alone. Yields each one's id and how many copies it had."""
+    if not format_.forks:
+        return
+    with store.reader(agent_id) as conn:
+        forks = notes.forks_of(conn, session_id)
+    for number, fork_id in forks:
+        copied, rehung = _copies_in(store, agent_id, format_, number, _places(store, agent_id, format_, session_id))
+        with store.writer(agent_id) as conn, write_transaction(conn, store.agent_path(agent_id)):
+            if rows.find_transcript(conn, session_id) is None:
+                return  # deleted meanwhile, and with it the words that the copies repeat
+            copies.remove_copies(conn, number, copied, rehung)
+            notes.forget_origin(conn, number)
+        yield fork_id, len(copied)
+
+
+def _copies_in(
+    store: Store, agent_id: str, format_: Format, transcript_no: int, places: dict[int, list[int]]
+) -> tuple[frozenset[str], dict[str, str]]:
+    """The ids of a stored fork's copies, and the payloads of the events that hung on one, as they are without."""
+    rehung: dict[str, str] = {}
+    hung: list[object] = []  # where the event that is looked at hung
+    with store.reader(agent_id) as conn:
+        own = Own(_stored(conn, transcript_no, hung), format_, places)
+        for event in own:
+            if _hangs(event) != hung:
+                rehung[event["id"]] = jsontext.dumps(event)
+    return own.copied, rehung
+
+
+def _stored(conn: sqlite3.Connection, transcript_no: int, hung: list[object]) -> Iterator[Event]:
+    for payload in copies.payloads(conn, transcript_no):
+        try:
+            event = jsontext.loads(payload, max_levels=1_000)
+        except jsontext.BadJson:
+            continue  # another program's, and nobody's copy
+        if isinstance(event, dict) and isinstance(event.get("id"), str):
+            hung[:] = _hangs(event)
+            yield event
+
+
+def _hangs(event: Event) -> list[object]:
+    return [event.get("parentId"), event.get("targetId")]

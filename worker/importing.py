@@ -18,7 +18,7 @@ from shared.intake import Imported, ImportHead, import_transcript
 from shared.sessions import put_session
 from shared.store import Store
 from shared.store import sessions as rows
-from worker.copies import without_copies
+from worker.copies import clear_forks, note_origin, without_copies
 from worker.import_report import FileReport, ImportReport, Taken, render_report, report_json
 from worker.importers import FORMATS
 from worker.importers.base import Event, Format, Problems, Source, safe_id
@@ -181,6 +181,7 @@ class Importing:
             done.added += self._take_in(agent, source, [leaf], modified_ms, file.problems).added if leaf else 0
         if not done.deleted:
             self._follow_head(agent, source)
+            self._clear_forks(file, agent, source)
         self._tell(file, _key(agent, source.session_id), done)
         if done.deleted:
             file.copied += own.left_out
@@ -220,6 +221,12 @@ class Importing:
         if changes:
             with suppress(Unprocessable):  # a session above itself, which was reported when it was imported
                 put_session(self.store, agent, key, changes, self.now_ms)
+
+    def _clear_forks(self, file: FileReport, agent: str, source: Source) -> None:
+        """What forks of the session hold of it, which came before it, is found here alone."""
+        note_origin(self.store, agent, self.format, source)
+        for fork, copied in clear_forks(self.store, agent, self.format, safe_id(source.session_id)):
+            file.problems.note(0, f"{copied} events that session {_key(agent, fork)} had copied from this one are removed from it")
 
     def _count(self, file: FileReport, taken: Taken) -> None:
         file.sessions += 1

@@ -15,7 +15,7 @@ from typing import Any
 
 from shared import jsontext
 from shared.appending import same_content
-from shared.store import Store, copies, events, leaves
+from shared.store import Store, copies, events, notes
 from shared.store import sessions as rows
 from shared.store.connect import write_transaction
 from worker.importers.base import Branch, Event, Format, safe_id
@@ -127,10 +127,10 @@ def leaf_control(store: Store, agent_id: str, session_id: str, wanted: str | Non
         transcript = rows.find_transcript(conn, session_id)
         if transcript is None or not _is_there(conn, transcript.transcript_no, wanted):
             return None
-        before = leaves.source_leaf(conn, transcript.transcript_no)
+        before = notes.source_leaf(conn, transcript.transcript_no)
     if before != (wanted or ""):
         with store.writer(agent_id) as conn, write_transaction(conn, store.agent_path(agent_id)):
-            leaves.keep_source_leaf(conn, transcript.transcript_no, wanted or "")
+            notes.keep_source_leaf(conn, transcript.transcript_no, wanted or "")
     elif not grew:
         return None
     if transcript.leaf_id == wanted:

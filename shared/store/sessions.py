@@ -6,7 +6,7 @@ from typing import Any
 
 from shared.branch import ROOT, Node
 from shared.store import events
-from shared.store.leaves import forget_source_leaf
+from shared.store.notes import forget_notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +175,6 @@ def bury(conn: sqlite3.Connection, session: Session, now_ms: int) -> None:
     conn.execute("DELETE FROM transcripts WHERE session_no = ?", (session.session_no,))  # first: see the trigger events_deleted
     conn.executemany("DELETE FROM events WHERE transcript_no = ?", [(n,) for n in numbers])
     for number in numbers:
-        forget_source_leaf(conn, number)
+        forget_notes(conn, number)
     conn.execute("DELETE FROM idempotency WHERE session_no = ?", (session.session_no,))
     conn.execute("DELETE FROM sessions WHERE session_no = ?", (session.session_no,))

@@ -10,6 +10,8 @@ with atheris.instrument_imports(include=["shared", "worker"]):
     from tests.fuzz.targets import CORPUS, TARGETS
 
 FOUND = Path(__file__).parent.parent / "artefacts" / "fuzz"
+BRANCHES = Path(__file__).parent.parent / "fixtures" / "branches"  # files of every format, to begin with
+WORDS = Path(__file__).parent / "words.txt"  # what the formats call things; the engine puts them where it likes
 
 
 def main() -> None:
@@ -20,8 +22,12 @@ def main() -> None:
     asked = parser.parse_args()
     grown = FOUND / asked.target / "grown"  # inputs that reached new code; small ones that tell something belong into the corpus
     grown.mkdir(parents=True, exist_ok=True)
+    dictionary = FOUND / "words.txt"
+    words = WORDS.read_text("utf-8").split("\n")
+    dictionary.write_text("".join('"' + word.replace("\\", "\\\\") + '"\n' for word in words if word))
+    seeds = [CORPUS / asked.target, BRANCHES / asked.target]
     arguments = [
-        *(sys.argv[0], str(grown), str(CORPUS / asked.target)),
+        *(sys.argv[0], str(grown), *(str(folder) for folder in seeds if folder.is_dir()), f"-dict={dictionary}"),
         *(f"-max_total_time={asked.seconds}", f"-max_len={asked.longest}", f"-artifact_prefix={FOUND / asked.target}/", "-timeout=30"),
     ]
     atheris.Setup(arguments, TARGETS[asked.target])

@@ -78,6 +78,28 @@ def test_a_source_imported_only_once_it_was_rewritten_shows_the_same(case, world
     check(world, case["sessions"])
 
 
+FORKED = [case for case in CASES if case["case"] in ("fork", "copies") and case["format"] != "hermes"]  # Hermes has one file
+
+
+@pytest.mark.parametrize("case", FORKED, ids=[f"{case['format']}/{case['case']}" for case in FORKED])
+def test_a_fork_imported_before_its_original_holds_its_own_words_alone_once_both_are_there(case, world, tmp_path):
+    """It kept its copies for ever, so that what both had said was found twice."""
+    folder = laid_out(states(case)[0], tmp_path / "in")
+    original, fork = folder / "s1.jsonl", folder / "s2.jsonl"
+    take(world, case, fork)
+    for text in case["sessions"]["s2"]["active"]:
+        world.session("ada", "agent:ada:s2").reconcile()
+        assert world.session("ada", "agent:ada:s2").found(text) != []
+
+    report = take(world, case, original)
+
+    assert any("agent:ada:s2 had copied" in line for file in report.files for line in file.lines())
+    check(world, case["sessions"])
+    assert take(world, case, folder).total("added") == 0
+    assert take(world, case, original).total("added") == 0
+    check(world, case["sessions"])
+
+
 def test_every_format_has_its_cases_and_every_case_is_in_the_table_with_what_is_active():
     readme = (CORPUS / "README.md").read_text("utf-8")
     folders = {f"{folder.parent.name}/{folder.name}" for folder in CORPUS.glob("*/*") if folder.is_dir()}

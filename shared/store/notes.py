@@ -1,0 +1,48 @@
+"""What is remembered of an imported transcript beside its events: where its source had its leaf, and whose copies it may hold.
+
+Neither is truth of a session nor projection: where a note is missing, the next import takes the source's leaf, and copies stay.
+"""
+
+import sqlite3
+
+ONE = "SELECT value FROM meta WHERE name = :name"
+KEEP = "INSERT INTO meta (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+FORGET = "DELETE FROM meta WHERE name = :name"
+FORKS = """
+    SELECT t.transcript_no, t.session_id
+    FROM meta AS m
+    CROSS JOIN transcripts AS t ON t.transcript_no = CAST(substr(m.name, length(:prefix) + 1) AS INTEGER)
+    WHERE m.name >= :prefix AND m.name < :prefix || ':'        -- digits follow: the rows of this kind alone
+      AND m.value = :session_id
+    ORDER BY t.transcript_no
+"""
+_LEAF, _COPIED = "source leaf ", "copied from "
+
+
+def source_leaf(conn: sqlite3.Connection, transcript_no: int) -> str | None:
+    """The id of the source's leaf when it was last imported, "" for an empty branch; None where that was not kept."""
+    row = conn.execute(ONE, {"name": f"{_LEAF}{transcript_no}"}).fetchone()
+    return str(row[0]) if row else None
+
+
+def keep_source_leaf(conn: sqlite3.Connection, transcript_no: int, leaf: str) -> None:
+    conn.execute(KEEP, {"name": f"{_LEAF}{transcript_no}", "value": leaf})
+
+
+def keep_origin(conn: sqlite3.Connection, transcript_no: int, session_id: str) -> None:
+    """The transcript may begin with copies of this one, which was not stored when they came."""
+    conn.execute(KEEP, {"name": f"{_COPIED}{transcript_no}", "value": session_id})
+
+
+def forget_origin(conn: sqlite3.Connection, transcript_no: int) -> None:
+    conn.execute(FORGET, {"name": f"{_COPIED}{transcript_no}"})
+
+
+def forks_of(conn: sqlite3.Connection, session_id: str) -> list[tuple[int, str]]:
+    """Numbers and session ids of the transcripts that may still begin with copies of this one."""
+    return conn.execute(FORKS, {"prefix": _COPIED, "session_id": session_id}).fetchall()
+
+
+def forget_notes(conn: sqlite3.Connection, transcript_no: int) -> None:
+    """Nothing is remembered of the transcript."""
+    conn.executemany(FORGET, [{"name": f"{prefix}{transcript_no}"} for prefix in (_LEAF, _COPIED)])
