@@ -63,38 +63,47 @@ def without_copies(store: Store, agent_id: str, format_: Format, source: Source,
     """The events of a source without those copied from a stored session of the same agent."""
     origin = safe_id(source.copied_from) if source.copied_from else None
     stored = origin is not None and origin != safe_id(source.session_id) and store.has_agent(agent_id)
-    return Own(events, format_, _places(store, agent_id, format_, origin) if stored and origin else {})
+    return Own(events, format_, _places(store, agent_id, format_, origin, safe_id(source.session_id)) if stored and origin else {})
 
 
-def _places(store: Store, agent_id: str, format_: Format, session_id: str) -> dict[int, list[int]]:
-    """Where in the stored session each event stands, by a hash of what its copies share with it."""
+def _places(store: Store, agent_id: str, format_: Format, session_id: str, fork_id: str) -> dict[int, list[int]]:
+    """Where in the stored session each event stands, by a hash of what its copies in the fork share with it.
+
+    What the session was itself forked from, and does not hold, stands before it; the fork's own events do not count.
+    """
     places: dict[int, list[int]] = {}
     with store.reader(agent_id) as conn:
-        transcript = rows.find_transcript(conn, session_id)
-        if transcript is None:
-            return {}
-        for place, payload in enumerate(copies.payloads(conn, transcript.transcript_no)):
+        stored = (payload for number in reversed(_line(conn, session_id, fork_id)) for payload in copies.payloads(conn, number))
+        for place, payload in enumerate(stored):
             event = jsontext.loads(payload)
             if isinstance(event, dict) and isinstance(event.get("id"), str):
                 places.setdefault(hash(format_.trace(event)), []).append(place)
     return places
 
 
+def _line(conn: sqlite3.Connection, session_id: str | None, fork_id: str) -> list[int]:
+    """The stored transcripts from this one up to what it was forked from, and that one in its turn; files may claim a circle."""
+    line: list[int] = []
+    passed = {fork_id}
+    while session_id is not None and session_id not in passed and (transcript := rows.find_transcript(conn, session_id)):
+        passed.add(session_id)
+        line.append(transcript.transcript_no)
+        session_id = notes.origin(conn, transcript.transcript_no)
+    return line
+
+
 def note_origin(store: Store, agent_id: str, format_: Format, source: Source) -> None:
-    """A session whose original is not stored is remembered as its fork; one whose original is, needs it no more."""
-    origin, own = safe_id(source.copied_from or ""), safe_id(source.session_id)
-    if not source.copied_from or origin == own or not format_.forks:
+    """What a session was forked from is remembered, and that it may hold copies of it where that is not stored."""
+    original, own = safe_id(source.copied_from or ""), safe_id(source.session_id)
+    if not source.copied_from or original == own or not format_.forks:
         return
     with store.reader(agent_id) as conn:
-        fork, stored = rows.find_transcript(conn, own), rows.find_transcript(conn, origin) is not None
-        waits = fork is not None and (fork.transcript_no, own) in notes.forks_of(conn, origin)
-    if fork is None or waits != stored:
+        fork, stored = rows.find_transcript(conn, own), rows.find_transcript(conn, original) is not None
+        known = fork is not None and notes.origin(conn, fork.transcript_no) == original
+    if fork is None or known:
         return
     with store.writer(agent_id) as conn, write_transaction(conn, store.agent_path(agent_id)):
-        if stored:
-            notes.forget_origin(conn, fork.transcript_no)
-        else:
-            notes.keep_origin(conn, fork.transcript_no, origin)
+        notes.keep_origin(conn, fork.transcript_no, original, copied=not stored)
 
 
 def clear_forks(store: Store, agent_id: str, format_: Format, session_id: str) -> Iterator[tuple[str, int]]:
@@ -104,12 +113,12 @@ def clear_forks(store: Store, agent_id: str, format_: Format, session_id: str) -
     with store.reader(agent_id) as conn:
         forks = notes.forks_of(conn, session_id)
     for number, fork_id in forks:
-        copied, rehung = _copies_in(store, agent_id, format_, number, _places(store, agent_id, format_, session_id))
+        copied, rehung = _copies_in(store, agent_id, format_, number, _places(store, agent_id, format_, session_id, fork_id))
         with store.writer(agent_id) as conn, write_transaction(conn, store.agent_path(agent_id)):
             if rows.find_transcript(conn, session_id) is None:
                 return  # deleted meanwhile, and with it the words that the copies repeat
             copies.remove_copies(conn, number, copied, rehung)
-            notes.forget_origin(conn, number)
+            notes.forget_copies(conn, number)
         yield fork_id, len(copied)
 
 

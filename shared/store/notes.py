@@ -1,6 +1,7 @@
-"""What is remembered of an imported transcript beside its events: where its source had its leaf, and whose copies it may hold.
+"""What is remembered of an imported transcript beside its events: where its source had its leaf, what it was forked from, and whether it
+may still begin with copies of that.
 
-Neither is truth of a session nor projection: where a note is missing, the next import takes the source's leaf, and copies stay.
+None is truth of a session nor projection: where a note is missing, the next import takes the source's leaf, and copies stay.
 """
 
 import sqlite3
@@ -16,7 +17,7 @@ FORKS = """
       AND m.value = :session_id
     ORDER BY t.transcript_no
 """
-_LEAF, _COPIED = "source leaf ", "copied from "
+_LEAF, _ORIGIN, _COPIED = "source leaf ", "forked from ", "copied from "
 
 
 def source_leaf(conn: sqlite3.Connection, transcript_no: int) -> str | None:
@@ -29,12 +30,21 @@ def keep_source_leaf(conn: sqlite3.Connection, transcript_no: int, leaf: str) ->
     conn.execute(KEEP, {"name": f"{_LEAF}{transcript_no}", "value": leaf})
 
 
-def keep_origin(conn: sqlite3.Connection, transcript_no: int, session_id: str) -> None:
-    """The transcript may begin with copies of this one, which was not stored when they came."""
-    conn.execute(KEEP, {"name": f"{_COPIED}{transcript_no}", "value": session_id})
+def origin(conn: sqlite3.Connection, transcript_no: int) -> str | None:
+    """The session id of what the transcript was forked from."""
+    row = conn.execute(ONE, {"name": f"{_ORIGIN}{transcript_no}"}).fetchone()
+    return str(row[0]) if row else None
 
 
-def forget_origin(conn: sqlite3.Connection, transcript_no: int) -> None:
+def keep_origin(conn: sqlite3.Connection, transcript_no: int, session_id: str, *, copied: bool) -> None:
+    """The transcript was forked from this one. copied: which was not stored then, so that it may begin with copies."""
+    conn.execute(KEEP, {"name": f"{_ORIGIN}{transcript_no}", "value": session_id})
+    if copied:
+        conn.execute(KEEP, {"name": f"{_COPIED}{transcript_no}", "value": session_id})
+
+
+def forget_copies(conn: sqlite3.Connection, transcript_no: int) -> None:
+    """The transcript holds its own events alone."""
     conn.execute(FORGET, {"name": f"{_COPIED}{transcript_no}"})
 
 
@@ -45,4 +55,4 @@ def forks_of(conn: sqlite3.Connection, session_id: str) -> list[tuple[int, str]]
 
 def forget_notes(conn: sqlite3.Connection, transcript_no: int) -> None:
     """Nothing is remembered of the transcript."""
-    conn.executemany(FORGET, [{"name": f"{prefix}{transcript_no}"} for prefix in (_LEAF, _COPIED)])
+    conn.executemany(FORGET, [{"name": f"{prefix}{transcript_no}"} for prefix in (_LEAF, _ORIGIN, _COPIED)])
