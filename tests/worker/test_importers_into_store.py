@@ -13,7 +13,7 @@ from shared.config import Settings
 from shared.errors import BadRequest, UnknownFormat
 from shared.searchable import message_text
 from shared.sessions import delete_session
-from shared.store import copies, open_store
+from shared.store import copies, notes, open_store
 from shared.store import sessions as rows
 from worker.importing import import_paths, render_report, report_json
 
@@ -233,6 +233,18 @@ def test_a_forks_own_turn_that_repeats_an_old_one_stays(store, files):
 
     assert words(store, "openclaw", "p") == ["go on", "done"]
     assert [(event["id"], event["parentId"]) for event in stored(store, "openclaw", "c")] == [("C", None), ("D", "C")]
+
+
+def test_nothing_is_remembered_of_a_fork_that_was_deleted(store, files):
+    imported(store, "openclaw", write(files / "fork.jsonl", session("fork", parentSession="gone.jsonl"), message("A", None, "one")))
+    with store.reader("openclaw") as conn:
+        assert [row[1] for row in notes.forks_of(conn, "gone")] == ["fork"]
+
+    delete_session(store, "openclaw", "agent:openclaw:fork", NOW_MS)
+
+    with store.reader("openclaw") as conn:
+        assert notes.forks_of(conn, "gone") == []
+        assert conn.execute("SELECT count(*) FROM meta WHERE name LIKE '%gone%' OR name LIKE 'forked%'").fetchone()[0] == 0
 
 
 def test_files_that_claim_to_be_copied_from_each_other_are_both_imported(store, files):
