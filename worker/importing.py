@@ -2,12 +2,12 @@
 
 A file that cannot be read never keeps the others from being imported. Importing again adds nothing and a grown file adds its new
 part, for readers give the same events the same ids; a source that was rewritten is fitted to what is stored (rewritten.py). A file that
-has not changed is not read again (readings.py). What a forked session's file copied from a session that is stored is left out: those
-words are found there already. Sessions are imported before those forked from them.
+has not changed is not read again (readings.py). What a forked session's file copied from another is left out where that one is stored,
+and removed once it is (copies.py): those words are found there. Sessions are imported before those forked from them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -19,6 +19,7 @@ from shared.sessions import put_session
 from shared.store import Store
 from shared.store import sessions as rows
 from worker.copies import clear_forks, note_origin, without_copies
+from worker.import_order import in_order
 from worker.import_report import FileReport, ImportReport, Taken, render_report, report_json
 from worker.importers import FORMATS
 from worker.importers.base import Event, Format, Problems, Source, safe_id
@@ -72,34 +73,6 @@ def _files(format_: Format, paths: Iterable[str | Path]) -> Iterator[Path]:
                 yield file
 
 
-def _in_order(format_: Format, files: list[FileReport]) -> Iterator[FileReport]:
-    """The files, those of forked sessions after the ones they were forked from."""
-    if len(files) < 2 or not format_.forks:
-        yield from files
-        return
-    origins = {file.path: _origin(format_, file.path) for file in files}
-    by_session = {session: file for file in files if (session := origins[file.path][0])}
-    done: set[Path] = set()
-    for file in files:
-        line: list[FileReport] = []
-        following: FileReport | None = file
-        while following is not None and following.path not in done:
-            done.add(following.path)
-            line.append(following)
-            following = by_session.get(origins[following.path][1] or "")
-        yield from reversed(line)
-
-
-def _origin(format_: Format, path: Path) -> tuple[str | None, str | None]:
-    """The session of a file, and the one it was copied from; a file that cannot be read has neither, and is reported later."""
-    try:
-        with closing(format_.read(path, Problems())) as sources:
-            source = next(sources, None)
-    except (OSError, SessionSearchError):
-        return None, None
-    return (source.session_id, source.copied_from) if source else (None, None)
-
-
 class Importing:
     """One import while it runs, or many of the same format and agent. raises: BadRequest for an agent id."""
 
@@ -117,7 +90,7 @@ class Importing:
         changed = [file for file in files if not self._readings.recall(file)]
         known = len(files) - len(changed)
         try:
-            for done, file in enumerate(_in_order(self.format, changed), known + 1):
+            for done, file in enumerate(in_order(self.format, changed), known + 1):
                 self._file(file)
                 self._readings.keep(file)
                 report(done, len(files), file)
