@@ -29,6 +29,8 @@ def in_order(format_: Format, files: list[FileReport]) -> Iterator[FileReport]:
 
 def _origin(format_: Format, path: Path) -> tuple[str | None, str | None]:
     """The session of a file, and the one it was copied from; a file that cannot be read has neither, and is reported later."""
+    if not path.is_file():
+        return None, None
     try:
         with closing(format_.read(path, Problems())) as sources:
             source = next(sources, None)

@@ -41,7 +41,10 @@ class FileReport:
     taken: list[Taken] = field(default_factory=list)  # its sessions, where it was read
 
     def lines(self) -> Iterator[str]:
-        """Its problems, one line each."""
+        """Its problems, one line each, whatever its name holds."""
+        yield from (" ".join(line.split("\n")) for line in self._told())
+
+    def _told(self) -> Iterator[str]:
         if self.error is not None:
             yield f"{self.path}: {self.error}"
         if self.empty:

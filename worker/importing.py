@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from stat import S_ISREG
 
 from shared import validate
 from shared.errors import SessionSearchError, StoreUnavailable, UnknownFormat, Unprocessable, UnreadableSource
@@ -103,7 +104,10 @@ class Importing:
         try:
             if file.path.is_dir():
                 raise UnknownFormat(f"a folder without transcript files ({self.format.wanted})")
-            file.empty = file.path.stat().st_size == 0
+            found = file.path.stat()
+            if not S_ISREG(found.st_mode):
+                raise UnknownFormat("neither a file nor a folder: reading it might never end")
+            file.empty = found.st_size == 0
             if not file.empty:
                 self._sources(file)
         except StoreUnavailable:

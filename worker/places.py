@@ -50,6 +50,8 @@ def watched(words: Sequence[str], agent: str | None = None, environ: Mapping[str
     env = os.environ if environ is None else environ
     groups: list[tuple[str, list[Path]]] = []
     for word in words or tuple(PROGRAMS):
+        if not word:
+            raise BadRequest("a path is empty")
         if word in PROGRAMS or word in FORMATS:
             groups.append((word, []))
         elif groups:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from shared import jsontext
 from shared.config import Settings, read_settings
 from shared.errors import BadRequest
 from shared.queue import Queue
@@ -40,8 +41,8 @@ def say(line: str = "") -> None:
 
 
 def say_json(value: Any) -> None:
-    """One JSON value on standard output, on one line."""
-    click.echo(json.dumps(value, ensure_ascii=False))
+    """One JSON value on standard output, on one line; what of a file's name is no UTF-8 becomes U+FFFD."""
+    click.echo(jsontext.clean(json.dumps(value, ensure_ascii=False)))
 
 
 def plain(text: str) -> str:

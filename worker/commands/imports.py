@@ -12,9 +12,16 @@ from worker.commands.common import for_people, json_option, opened, say, say_jso
 Report = Callable[[int, int, object], None]  # files done, files in all, the file just read
 
 
+def _paths(_context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> tuple[Path, ...]:
+    """The paths; an empty word, as of a variable that is not set, is none, and does not mean the folder one stands in."""
+    if "" in given:
+        raise click.BadParameter("a path is empty")
+    return tuple(map(Path, given))
+
+
 @click.command("import")
 @click.argument("format_name", metavar="FORMAT")
-@click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(), callback=_paths)
 @click.option("--agent", metavar="ID", help="Whose sessions they become, where the format names no agent; else the format's name.")
 @click.option("--restore", is_flag=True, help="Bring back sessions that were deleted here.")
 @click.option("--again", is_flag=True, help="Read files that have not changed since they were imported, too.")
