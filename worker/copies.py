@@ -15,6 +15,8 @@ from shared.store import sessions as rows
 from shared.store.connect import write_transaction
 from worker.importers.base import Event, Format, Source, safe_id
 
+_LONGEST_LINE = 32  # forks of forks of ... that are looked at, for every event of theirs is read
+
 
 class Own:
     """A session's own events, iterated once; left_out counts the copies passed over so far."""
@@ -85,7 +87,10 @@ def _line(conn: sqlite3.Connection, session_id: str | None, fork_id: str) -> lis
     """The stored transcripts from this one up to what it was forked from, and that one in its turn; files may claim a circle."""
     line: list[int] = []
     passed = {fork_id}
-    while session_id is not None and session_id not in passed and (transcript := rows.find_transcript(conn, session_id)):
+    while session_id is not None and session_id not in passed and len(line) < _LONGEST_LINE:
+        transcript = rows.find_transcript(conn, session_id)
+        if transcript is None:
+            break
         passed.add(session_id)
         line.append(transcript.transcript_no)
         session_id = notes.origin(conn, transcript.transcript_no)

@@ -1,5 +1,8 @@
 """What a transcript may hold that nobody expects, in every format: it is taken as it is, or left out by name, and its neighbours stay."""
 
+import sqlite3
+import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,8 @@ from tests.conftest import Session, World
 from tests.worker.formats import KINDS, SESSION, START_S, Kind, Said, talk
 from tests.worker.raw import EXPORTS, RAW
 from worker.import_report import ImportReport
+from worker.importers import FORMATS
+from worker.importers.base import Problems
 from worker.importing import import_paths
 
 NOW_MS = 1_790_000_000_000
@@ -146,3 +151,55 @@ def test_times_before_1970_in_it_and_in_2999_are_kept(world, folder):
         hits = found.search("tide", order="recent")["results"]
         assert sorted(hit["timestamp"] for hit in hits) == sorted(iso(at * 1_000) for at in seconds.values())
         assert world.verify(agent) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "statement"),
+    [
+        ("openclaw database", "UPDATE transcript_events SET seq = seq * 1000 + 7"),
+        ("hermes", "UPDATE messages SET id = id * 1000 + 7"),
+        ("goose database", "UPDATE messages SET id = id * 1000 + 7"),
+    ],
+)
+def test_gaps_in_the_numbers_of_rows_mean_nothing(name, statement, world, folder):
+    path = KINDS[name].write(folder, talk("alpha", "beta", "gamma"))
+    with closing(sqlite3.connect(path)) as conn, conn:
+        assert conn.execute(statement).rowcount >= 3
+
+    report = take(world, KINDS[name], path)
+
+    assert reported(report) == []
+    assert texts(world) == ["alpha", "beta", "gamma"]
+
+
+MANY = 600
+
+
+@pytest.mark.parametrize("name", ["openclaw", "claude-code", "chatgpt"])
+def test_thousands_of_branches_from_one_event_end_on_the_last(name, world, folder):
+    first, *others = [Said(f"e{n}", "user", f"word{n}", n) for n in range(MANY)]
+    path = KINDS[name].write(folder, [first, *others])
+    text = path.read_text()
+    for n in range(2, MANY):
+        for field in ("parentId", "parentUuid", "parent"):
+            text = text.replace(f'"{field}": "e{n - 1}"', f'"{field}": "e0"', 1)
+    path.write_text(text)
+
+    report = take(world, KINDS[name], path)
+
+    assert (report.exit_code, report.total("added")) == (0, MANY)
+    assert texts(world) == ["word0", f"word{MANY - 1}"]
+    assert session(world).found("word7") == []
+
+
+@pytest.mark.parametrize("name", ["goose", "gemini"])
+def test_thousands_of_messages_of_one_id_are_read_in_a_moment(name, folder):
+    """Each looked for a free id from the first one on, so that 100,000 took a quarter of an hour."""
+    path = KINDS[name].write(folder, [Said("e1", "user", f"word{n}", n) for n in range(6_000)])
+
+    [source] = FORMATS[name].read(path, Problems())
+    begun = time.process_time()
+    ids = [event["id"] for event in source.events]
+
+    assert ids == ["e1", *(f"e1:{n}" for n in range(2, 6_001))]
+    assert time.process_time() - begun < 3

@@ -9,6 +9,7 @@ class Chain:
 
     def __init__(self, problems: Problems, branch: Branch, time: object = None) -> None:
         self._problems, self.branch, self._finisher = problems, branch, Finisher(problems, time)
+        self._given: dict[str, int] = {}  # how many messages had an id so far, where it was more than one
 
     def __contains__(self, event_id: object) -> bool:
         return event_id in self._finisher
@@ -34,8 +35,9 @@ class Chain:
 
     def free(self, event_id: str) -> str:
         """The id itself, or the first of id:2, id:3 ... that is free: some programs give several messages one id."""
-        number, candidate = 1, event_id
+        number, candidate = self._given.get(event_id, 1), event_id
         while candidate in self._finisher:
             number += 1
             candidate = f"{event_id}:{number}"
+            self._given[event_id] = number
         return candidate
