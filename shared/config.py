@@ -41,7 +41,7 @@ class Settings:
     reindex_cron: str = ""  # SESSION_SEARCH_REINDEX_CRON: five fields; empty is no scheduled bulk reindex
     synchronous: Durability = "FULL"  # SESSION_SEARCH_SYNCHRONOUS: FULL survives a power cut, NORMAL only a crash
     web_processes: int = 1  # SESSION_SEARCH_WEB_PROCESSES: gunicorn processes of `serve`
-    web_threads: int = 8  # SESSION_SEARCH_WEB_THREADS: threads a process
+    web_threads: int = 16  # SESSION_SEARCH_WEB_THREADS: threads a process
     rate_limit: int = 6000  # SESSION_SEARCH_RATE_LIMIT: requests a minute and token, and as many at once; 0 to 1,000,000, 0 is no limit
     failure_limit: int = 60  # SESSION_SEARCH_FAILURE_LIMIT: wrong credentials a minute and address; 0 to 1,000,000, 0 is no limit
     worker_threads: int = 2  # SESSION_SEARCH_WORKER_THREADS: jobs a worker process runs side by side
@@ -73,7 +73,7 @@ def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
         reindex_cron=read.cron("REINDEX_CRON"),
         synchronous=cast(Durability, read.choice("SYNCHRONOUS", "FULL", ("FULL", "NORMAL"))),
         web_processes=read.number("WEB_PROCESSES", 1, 1, 64),
-        web_threads=read.number("WEB_THREADS", 8, 1, 256),
+        web_threads=read.number("WEB_THREADS", 16, 1, 256),
         rate_limit=read.number("RATE_LIMIT", 6000, 0, 1_000_000),
         failure_limit=read.number("FAILURE_LIMIT", 60, 0, 1_000_000),
         worker_threads=read.number("WORKER_THREADS", 2, 1, 64),

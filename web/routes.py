@@ -9,6 +9,7 @@ from flask import Flask, Response, g, request
 from werkzeug.routing import BaseConverter
 
 from shared.errors import BadForm, Unauthorised
+from shared.store.turns import waiting_once
 from shared.tokens import Credential
 from web.auth import NEEDED, check_kind
 from web.call import Call, Reply
@@ -47,7 +48,9 @@ def _view(operation: Operation) -> Callable[..., Response]:
             check_kind(credential, operation.kinds, operation.acts)
         read: Callable[..., Any] = read_body if request.method == "POST" else read_query
         here = services()
-        reply = operation.verb(Call(here, credential, read(operation.body), here.now_ms(), path, _idempotency_key(operation)))
+        call = Call(here, credential, read(operation.body), here.now_ms(), path, _idempotency_key(operation))
+        with waiting_once():
+            reply = operation.verb(call)
         return answered(reply, operation.media)
 
     return view

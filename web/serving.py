@@ -17,6 +17,7 @@ from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped
 from shared.config import read_settings
 from shared.garbage import settle_garbage
 from shared.logs import configure_logs
+from shared.store.turns import let_wait
 from web import OPERATION_NAMES, create_app
 from web.access import WithRequestId
 from web.together import Together
@@ -85,7 +86,8 @@ def child_exit(server: Any, worker: Any) -> None:
 
 
 def application() -> Flask:
-    """The application of one process."""
+    """The application of one process. A quarter of its threads never wait for a turn to write, so that readers find one free."""
+    let_wait(max(1, _settings.web_threads * 3 // 4))
     app = create_app(_settings, _together)
     settle_garbage()
     return app

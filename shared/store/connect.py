@@ -15,15 +15,14 @@ from pathlib import Path
 from urllib.parse import quote
 
 from shared.errors import BadSettings, IndexDamaged, StoreDamaged, StoreFull, StoreUnavailable, UnreadableSource
+from shared.store.turns import LONGEST_WAIT_MS, turn_to_write
 
 SQLITE_FLOOR = (3, 40, 0)  # Debian 12's; older ones lack what the statements use
-BUSY_TIMEOUT_MS = 30_000  # a caller never sees a lock that another program holds for less
 PAGE_BYTES = 8192  # 4 % less file than 4,096, as payloads fill these better; an append took 1.5 to 1.8 ms instead of 1.4
 WAL_LIMIT_BYTES = 16 << 20  # the write-ahead log is cut back to this after a checkpoint
 FOREIGN_VALUE_BYTES = 128 << 20  # another program's value beyond this is an error to SQLite, not memory
 
 _creating = threading.Lock()
-_write_locks: dict[str, threading.Lock] = {}  # per file: threads of one process queue here in turn instead of sleeping in SQLite
 
 
 def check_sqlite() -> None:
@@ -103,7 +102,7 @@ def _lenient(data: bytes) -> str:
 
 def _connect(uri: str) -> sqlite3.Connection:
     conn = sqlite3.connect(
-        uri, uri=True, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000, check_same_thread=False, cached_statements=256
+        uri, uri=True, isolation_level=None, timeout=LONGEST_WAIT_MS / 1000, check_same_thread=False, cached_statements=256
     )
     conn.execute("PRAGMA temp_store = MEMORY")
     conn.execute("PRAGMA cache_size = -8192")  # KiB a connection
@@ -117,18 +116,10 @@ def _create_private(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
-def write_lock(path: Path) -> threading.Lock:
-    """The lock that this process's writers of one file take before they begin."""
-    with _creating:
-        return _write_locks.setdefault(str(path), threading.Lock())
-
-
 @contextmanager
 def write_transaction(conn: sqlite3.Connection, path: Path | None = None) -> Iterator[sqlite3.Connection]:
-    """One write, committed as a whole or not at all. path names the file in errors and queues this process's threads."""
-    turn = write_lock(path) if path else threading.Lock()
-    with turn, failures_named(path):
-        conn.execute("BEGIN IMMEDIATE")
+    """One write, committed as a whole or not at all. path names the file in errors and queues this process's threads (turns.py)."""
+    with failures_named(path), turn_to_write(conn, path):
         try:
             yield conn
             conn.execute("COMMIT")

@@ -8,7 +8,7 @@ import pytest
 
 from shared.errors import BadRequest, StoreDamaged, StoreUnavailable
 from shared.overview import RUN, agents_overview, mark_pending, oldest_owed_ms, owed_sessions, parked_sessions, rebuild_index, unpark
-from shared.store import connect, migrate, open_store
+from shared.store import connect, migrate, open_store, turns
 from shared.store.connect import open_reader, open_writer, read_transaction, write_transaction
 from shared.store.lists import in_texts
 from tests.conftest import message
@@ -100,7 +100,7 @@ def test_a_read_transaction_sees_one_state(agent):
 
 
 def test_a_file_that_another_program_holds_is_unavailable_and_named(make_world, monkeypatch):
-    monkeypatch.setattr(connect, "BUSY_TIMEOUT_MS", 20)
+    monkeypatch.setattr(turns, "LONGEST_WAIT_MS", 20)
     agent = make_world().session().append("a", "alpha")
 
     with agent.world.plain_sqlite() as conn:

@@ -1,0 +1,60 @@
+"""A served process whose agent's database is held by another program."""
+
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from tests.web.test_serving import HEADS, Served
+
+KEY = "agent:ada:main"
+
+
+class FourThreads(Served):
+    environ: ClassVar[dict[str, str]] = {"SESSION_SEARCH_WEB_THREADS": "4", "SESSION_SEARCH_WEB_PROCESSES": "1"}
+
+    def post(self, verb: str, **body: object) -> str:
+        data = json.dumps(body)
+        head = f"POST /v1/sessions/{verb} HTTP/1.1\r\n{HEADS}Authorization: Bearer {self.token}\r\nConnection: close\r\n"
+        return self.send(f"{head}Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n{data}")
+
+    def append(self, text: str) -> str:
+        events = [{"type": "message", "message": {"role": "user", "content": text}}]
+        return self.post("append", agentId="ada", sessionKey=KEY, events=events)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[FourThreads]:
+    served = FourThreads(tmp_path)
+    served.await_start()
+    yield served
+    served.end()
+
+
+def test_writers_that_wait_leave_a_thread_to_readers_and_those_without_a_place_are_told_to_come_back(served: FourThreads):
+    served.append("alpha")
+    answers: list[str] = []
+    held = sqlite3.connect(served.data / "agents" / "ada.sqlite", isolation_level=None)
+    held.execute("BEGIN IMMEDIATE")
+    writers = [threading.Thread(target=lambda: answers.append(served.append("beta"))) for _ in range(6)]
+    for writer in writers:
+        writer.start()
+    time.sleep(1.5)
+
+    begun = time.monotonic()
+    found = served.post("search", query="alpha", caller={"agentId": "ada", "sessionKey": KEY})
+    took = time.monotonic() - begun
+
+    held.execute("ROLLBACK")
+    held.close()
+    for writer in writers:
+        writer.join()
+    assert '"highlights"' in found
+    assert took < 1
+    assert sorted(answer.split()[1] for answer in answers) == ["200"] * 3 + ["503"] * 3
+    assert all("Retry-After: 5" in answer for answer in answers if " 503 " in answer.splitlines()[0])
