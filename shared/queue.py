@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 from shared.config import Settings
 from shared.errors import StoreDamaged, StoreUnavailable
 from shared.store import ledger, workers
-from shared.store.connect import failures_named, open_reader, open_writer
+from shared.store.connect import failures_named, file_id, open_reader, open_writer
 from shared.store.ledger import CANCELLED, Ending, QueueName, Wanted
 from shared.store.migrate import migrate
 
@@ -224,12 +224,18 @@ class Queue:
             raise
 
     def _connection(self) -> sqlite3.Connection:
+        """This thread's connection to the file that is at the path now: what is written to one that was removed would be lost."""
         conn: sqlite3.Connection | None = getattr(self._local, "conn", None)
-        if conn is None or self._local.generation != self._generation:
+        if conn is None or self._local.generation != self._generation or self._local.file != file_id(self.path):
             with self._opening:
                 self._local.generation = self._generation
+                if conn is not None and not conn.in_transaction:
+                    self._open.remove(conn)
+                    conn.close()
                 self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._local.file = file_id(self.path)
                 conn = self._opened()
+                self._local.file = self._local.file or file_id(self.path)
                 conn.execute(f"PRAGMA busy_timeout = {SOON_MS}")
                 migrate(conn, "queue", self.path)
                 self._open.append(conn)

@@ -22,6 +22,8 @@ PAGE_BYTES = 8192  # 4 % less file than 4,096, as payloads fill these better; an
 WAL_LIMIT_BYTES = 16 << 20  # the write-ahead log is cut back to this after a checkpoint
 FOREIGN_VALUE_BYTES = 128 << 20  # another program's value beyond this is an error to SQLite, not memory
 
+FileId = tuple[int, int] | None
+
 _creating = threading.Lock()
 
 
@@ -108,6 +110,15 @@ def _connect(uri: str) -> sqlite3.Connection:
     conn.execute("PRAGMA cache_size = -8192")  # KiB a connection
     conn.execute("PRAGMA mmap_size = 2147418112")  # the most it takes; reads of a warm file cost no copy
     return conn
+
+
+def file_id(path: Path) -> FileId:
+    """Which file is at the path now (device and inode); None when there is none. Costs 2 us."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _create_private(path: Path) -> None:

@@ -4,6 +4,7 @@ Connections are lent for one use and kept for the next; how many stay open is bo
 the process's file handles.
 """
 
+import logging
 import os
 import re
 import resource
@@ -18,10 +19,12 @@ from pathlib import Path
 from shared.config import AGENT_ID, Settings
 from shared.errors import BadRequest, StoreUnavailable
 from shared.store import lineage, projection, registry
-from shared.store.connect import check_sqlite, failures_named, open_reader, open_writer, write_transaction
+from shared.store.connect import FileId, check_sqlite, failures_named, file_id, open_reader, open_writer, write_transaction
 from shared.store.migrate import migrate, newest_version
 from shared.store.registry import Catalogue, Claim
 from shared.store.trees import Trees
+
+log = logging.getLogger(__name__)
 
 MAX_IDLE = 1_500  # connections kept for reuse; each holds up to three file handles
 _FILE = re.compile(r"(?:[a-z0-9._-]|\+[a-z])+\.sqlite", re.ASCII)
@@ -46,10 +49,10 @@ class Store:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._idle: OrderedDict[tuple[str, bool], list[sqlite3.Connection]] = OrderedDict()
+        self._idle: OrderedDict[tuple[str, bool], list[tuple[sqlite3.Connection, FileId]]] = OrderedDict()
         self._idle_count = 0
         self._lock = threading.Lock()
-        self._ready: set[Path] = set()
+        self._ready: dict[Path, FileId] = {}
         self._cursor_key: bytes | None = None
         self.trees = Trees()
         self._max_idle = min(MAX_IDLE, max(16, _file_limit() // 4))
@@ -134,9 +137,11 @@ class Store:
     def forget(self, path: Path) -> None:
         """Closes what is open of a file that was replaced or removed."""
         with self._lock:
-            self._ready.discard(path)
+            self._ready.pop(path, None)
+            if path == self.registry_path:
+                self._cursor_key = None
             for writing in (False, True):
-                for conn in self._idle.pop((str(path), writing), []):
+                for conn, _ in self._idle.pop((str(path), writing), []):
                     self._idle_count -= 1
                     conn.close()
 
@@ -144,46 +149,56 @@ class Store:
         """Readers first: the last connection to a file empties its log, and only a writer can."""
         with self._lock:
             for _, conns in sorted(self._idle.items()):
-                for conn in conns:
+                for conn, _ in conns:
                     conn.close()
             self._idle.clear()
             self._idle_count = 0
 
     @contextmanager
     def _lent(self, path: Path, *, writing: bool) -> Iterator[sqlite3.Connection]:
-        conn = self._take(path, writing)
+        conn, file = self._take(path, writing)
         try:
             yield conn
         except BaseException:
             conn.close()  # its state is not known
             raise
-        self._give_back(path, writing, conn)
+        self._give_back(path, writing, conn, file)
 
-    def _take(self, path: Path, writing: bool) -> sqlite3.Connection:
+    def _take(self, path: Path, writing: bool) -> tuple[sqlite3.Connection, FileId]:
+        now = file_id(path)
         with self._lock:
             key = (str(path), writing)
-            if idle := self._idle.get(key):
+            idle = self._idle.get(key, [])
+            while idle:
                 self._idle_count -= 1
-                self._idle.move_to_end(key)
-                return idle.pop()
-        return open_writer(path, self.settings.synchronous) if writing else open_reader(path)
+                conn, file = idle.pop()
+                if file == now:
+                    self._idle.move_to_end(key)
+                    return conn, file
+                conn.close()  # of a file that is no longer there: what it writes would be lost
+        conn = open_writer(path, self.settings.synchronous) if writing else open_reader(path)
+        return conn, now or file_id(path)
 
-    def _give_back(self, path: Path, writing: bool, conn: sqlite3.Connection) -> None:
+    def _give_back(self, path: Path, writing: bool, conn: sqlite3.Connection, file: FileId) -> None:
         with self._lock:
-            self._idle.setdefault((str(path), writing), []).append(conn)
+            self._idle.setdefault((str(path), writing), []).append((conn, file))
             self._idle_count += 1
             while self._idle_count > self._max_idle:
                 key, conns = next(iter(self._idle.items()))
                 if conns:
-                    conns.pop().close()
+                    conns.pop()[0].close()
                     self._idle_count -= 1
                 if not conns:
                     del self._idle[key]
 
     def _make_ready(self, path: Path, kind: str, *, create: bool = False) -> None:
-        """Once a process and file: the schema is the newest, the index is there."""
-        if path in self._ready:
-            return
+        """Once a process and file: the schema is the newest, the index is there. A file that took its place is another file."""
+        known = self._ready.get(path)
+        if known is not None:
+            if known == file_id(path):
+                return
+            log.warning("a database was replaced or removed", extra={"path": str(path)})
+            self.forget(path)
         if not create and not path.exists():
             raise StoreUnavailable("a database is not there", str(path))
         if not self._is_newest(path, kind):
@@ -191,7 +206,7 @@ class Store:
                 migrate(conn, kind, path)
                 if kind == "agent":
                     projection.ensure_index(conn, path)
-        self._ready.add(path)
+        self._ready[path] = file_id(path)
         if kind == "registry":
             self._complete_registry()
 
