@@ -10,7 +10,7 @@ from shared import jsontext
 from shared.errors import UnknownFormat, UnreadableSource
 from shared.transcript import read_event
 from tests.conftest import World, memory_folder
-from tests.worker.formats import GOOSE, HERMES, OPENCLAW, OPENCODE
+from tests.worker.formats import GOOSE, HERMES, OPENCLAW, OPENCODE, OPENCODE_2
 from worker.importers import FORMATS
 from worker.importers.base import Problems
 from worker.importing import import_paths, render_report, report_json
@@ -56,7 +56,7 @@ def _fill(path: Path, schema: str, table: str, data: bytes) -> None:
                         conn.execute(f"INSERT OR IGNORE INTO {into} VALUES ({', '.join('?' * width)})", row)
 
 
-_OTHERS = {"messages": ("sessions",), "message": ("session", "part"), "transcript_events": ("session_windows", "session_nodes")}
+_OTHERS = {"messages": ("sessions",), "message": ("session", "part"), "session_message": ("session_v2",), "transcript_events": ("session_windows", "session_nodes")}
 
 
 def _row(line: bytes) -> list[Any]:
@@ -156,6 +156,7 @@ TARGETS = {
     "claude-export": file_of("claude-export", "conversations.json"),
     "hermes": rows_of("hermes", "state.db", HERMES, "messages"),
     "opencode": rows_of("opencode", "opencode.db", OPENCODE, "message"),
+    "opencode-2": rows_of("opencode", "opencode.db", OPENCODE_2, "session_message"),
     "goose-database": rows_of("goose", "sessions.db", GOOSE, "messages"),
     "openclaw-database": rows_of("openclaw", "openclaw-agent.sqlite", OPENCLAW, "transcript_events"),
 }

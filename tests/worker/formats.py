@@ -206,6 +206,25 @@ def opencode_database(folder: Path, said: list[Said], revert: dict[str, str] | N
     return database(folder / "opencode.db", OPENCODE, {"session": [session], "message": messages, "part": parts})
 
 
+OPENCODE_2 = """
+    CREATE TABLE session_v2 (id TEXT PRIMARY KEY, parent_id TEXT, fork_session_id TEXT, title TEXT, revert TEXT, time_created INTEGER NOT NULL);
+    CREATE TABLE session_message (id TEXT PRIMARY KEY, session_id TEXT NOT NULL, type TEXT NOT NULL, seq INTEGER NOT NULL,
+                                  time_created INTEGER NOT NULL, data TEXT NOT NULL, UNIQUE (session_id, seq));
+"""
+
+
+def opencode_2(folder: Path, said: list[Said], revert: dict[str, str] | None = None) -> Path:
+    """The tables of version 2, beside those of version 1, which stay as they were."""
+    session = (SESSION, None, None, "t", json.dumps(revert) if revert else None, START_S * 1000)
+    data = {"user": lambda s: {"text": s.text}, "assistant": lambda s: {"agent": "build", "content": [{"type": "text", "text": s.text}]}}
+    messages = [
+        (s.id, SESSION, s.role, seq, s.seconds * 1000, json.dumps({**data[s.role](s), "time": {"created": s.seconds * 1000}}))
+        for seq, s in enumerate(said)
+    ]
+    rows = {"session_v2": [session], "session_message": messages}
+    return database(folder / "opencode.db", OPENCODE + OPENCODE_2, rows)
+
+
 def _cut_message_file(path: Path, said: Said) -> None:
     (path.parent.parent.parent / "message" / SESSION / f"{said.id}.json").write_text("{")
 
@@ -312,6 +331,7 @@ KINDS = {
     "hermes": Kind("hermes", hermes, _spoil("UPDATE messages SET role = '' WHERE content LIKE :text")),
     "opencode": Kind("opencode", opencode, _cut_message_file),
     "opencode database": Kind("opencode", opencode_database, _spoil("UPDATE message SET data = '{' WHERE id = :id")),
+    "opencode 2 database": Kind("opencode", opencode_2, _spoil("UPDATE session_message SET data = '{' WHERE id = :id")),
     "goose": Kind("goose", goose, _cut_line),
     "goose database": Kind("goose", goose_database, _spoil("UPDATE messages SET content_json = '[' WHERE content_json LIKE :text")),
     "chatgpt": Kind("chatgpt", exported(chatgpt_conversation), _odd_conversation),

@@ -18,6 +18,7 @@ from tests.worker.formats import (
     HERMES,
     OPENCLAW,
     OPENCODE,
+    OPENCODE_2,
     SESSION,
     START_S,
     database,
@@ -25,6 +26,7 @@ from tests.worker.formats import (
     goose_database,
     hermes,
     opencode,
+    opencode_2,
     opencode_database,
     pi_lines,
     talk,
@@ -303,7 +305,7 @@ def test_the_older_layout_of_folders_is_read_alike(tmp_path):
     assert [events for _, events in old] == [events for _, events in new]
 
 
-@pytest.mark.parametrize("write", [opencode, opencode_database])
+@pytest.mark.parametrize("write", [opencode, opencode_database, opencode_2])
 def test_a_pending_revert_hides_from_its_message_on_until_it_is_undone(write, world, tmp_path):
     spoken = talk("alpha", "beta", "gamma", "delta")
     session = world.session("ada", f"agent:ada:{SESSION}")
@@ -352,6 +354,72 @@ def test_sessions_that_the_database_took_over_are_not_read_from_their_files(tmp_
     opencode_database(tmp_path, talk("one", "two"))
 
     assert [path.name for path in FORMATS["opencode"].below(tmp_path)] == ["opencode.db"]
+
+
+def newer(sessions, messages):
+    """Rows of version 2's tables: sessions as (id, what it was forked from), messages as (id, session, type, data)."""
+    return {
+        "session_v2": [(own, None, origin, own, None, START_S * 1000) for own, origin in sessions],
+        "session_message": [
+            (own, session, kind, seq, START_S * 1000, json.dumps({"time": {"created": START_S * 1000 + seq}, **data}))
+            for seq, (own, session, kind, data) in enumerate(messages)
+        ],
+    }
+
+
+def test_a_session_that_version_2_took_over_is_the_same_and_goes_on(world, tmp_path):
+    """Version 2 writes other tables into the same database: what was said since was never seen."""
+    said = talk("alpha", "beta")
+    take(world, "opencode", opencode_database(tmp_path, said), agent="ada")
+
+    report = take(world, "opencode", opencode_2(tmp_path, [*said, *talk("1", "2", "gamma")[2:]]), agent="ada")
+
+    assert report.total("added") == 1
+    session = world.session("ada", f"agent:ada:{SESSION}")
+    session.reconcile()
+    assert [message["text"] for message in session.history()["messages"]] == ["alpha", "beta", "gamma"]
+
+
+def test_sessions_of_either_version_are_read_from_where_they_go_on(world, tmp_path):
+    older = {
+        "session": [("old", None, "old", None, START_S * 1000), ("both", None, "both", None, START_S * 1000)],
+        "message": [("o1", "old", 1, '{"role": "user"}'), ("b1", "both", 1, '{"role": "user"}')],
+        "part": [("p1", "o1", "old", '{"type": "text", "text": "oldest"}'), ("p2", "b1", "both", '{"type": "text", "text": "left behind"}')],
+    }
+    tables = newer(
+        [("both", None), ("new", None), ("old", None)],
+        [("b1", "both", "user", {"text": "went on"}), ("n1", "new", "user", {"text": "newest"})],
+    )
+
+    [path] = [database(tmp_path / "opencode-next.db", OPENCODE + OPENCODE_2, older | tables)]
+
+    assert list(FORMATS["opencode"].below(tmp_path)) == [path]
+    found = {source.session_id: [message_text(event) for event in events] for source, events in read("opencode", path)[0]}
+    assert found == {"old": ["oldest"], "both": ["went on"], "new": ["newest"]}
+
+
+def test_of_version_2s_rows_talk_is_found_tools_are_shown_and_the_rest_is_kept(tmp_path):
+    tool = {"type": "tool", "id": "c1", "name": "sound", "state": {"status": "completed", "input": {"well": 1}, "content": [{"type": "text", "text": "two feet"}]}}
+    content = [{"type": "reasoning", "text": "hm"}, {"type": "text", "text": "reply"}, tool, {**tool, "state": {"error": {"message": "dry"}}}]
+    rows = [
+        ("m1", "s", "user", {"text": "asked", "files": [{"name": "a.png", "uri": "file:///a.png"}]}),
+        ("m2", "s", "assistant", {"agent": "build", "content": content}),
+        ("m3", "s", "synthetic", {"text": "made up"}),
+        ("m4", "s", "shell", {"command": "ls", "output": "lanterns"}),
+        ("m5", "s", "compaction", {"status": "completed", "summary": "in short"}),
+        ("m6", "s", "compaction", {"status": "running", "summary": "in sh"}),
+        ("m7", "s", "model-switched", {"model": {"id": "m"}}),
+        ("m8", "s", "idle", {"outcome": "succeeded"}),
+    ]
+    [(_, events)], problems = read("opencode", database(tmp_path / "opencode.db", OPENCODE_2, newer([("s", None)], rows)))
+
+    assert problems == []
+    assert [message_text(event) for event in events] == ["asked", "reply", "", "", "", "", "", ""]
+    assert [event["type"] for event in events] == ["message", "message", "custom", "custom", "compaction", "custom", "custom", "custom"]
+    items = message_items(events[1])
+    assert [(item.kind, item.text) for item in items.items][:2] == [("text", "reply"), ("toolCall", '{"well":1}')]
+    assert [item.text for item in items.items if item.kind == "toolResult"] == ["two feet", '{"message":"dry"}']
+    assert items.omitted == 1
 
 
 def test_a_subagents_session_is_below_the_one_that_started_it(world, tmp_path):

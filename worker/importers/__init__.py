@@ -14,8 +14,7 @@ _ALL = (
     Format(gemini.FORMAT, gemini.read, gemini.trace, gemini.files, "session-*.json, session-*.jsonl", forks=False),
     Format(hermes.FORMAT, hermes.read, hermes.trace, hermes.files, "state.db"),
     Format(
-        *(opencode.FORMAT, opencode.read, opencode.trace, opencode.files, "session/*/*.json, opencode.db"),
-        forks=False,
+        *(opencode.FORMAT, opencode.read, opencode.trace, opencode.files, "session/*/*.json, opencode*.db"),
         tells=opencode.tells,
     ),
     Format(goose.FORMAT, goose.read, goose.trace, goose.files, "*.jsonl, sessions.db", forks=False),

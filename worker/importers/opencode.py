@@ -1,7 +1,9 @@
 """OpenCode's sessions: folders of small JSON files (a session's, its messages', their parts'), in newer versions one opencode.db.
 
-A pending revert hides its message, or what follows one of the message's parts, and everything after: the leaf stands before it.
-source: packages/opencode/src/session/session.sql.ts, revert.ts, message-v2.ts, and storage/storage.ts for the older layout of folders.
+A pending revert hides its message, or what follows one of the message's parts, and everything after: the leaf stands before it. Version 2
+writes tables of its own into the same database, a row a message, and leaves the older ones as they are: a session is read where it goes on.
+source: packages/opencode/src/session/session.sql.ts, revert.ts, message-v2.ts, and storage/storage.ts for the older layout of folders;
+for version 2 packages/core/src/session/sql.ts and projector.ts, packages/schema/src/session-message.ts.
 """
 
 from collections.abc import Generator, Iterator
@@ -15,7 +17,7 @@ from shared.transcript import time_of
 from worker.importers import shapes
 from worker.importers.base import MAX_LINE_BYTES, Branch, Event, Problems, Source, said_alike
 from worker.importers.chain import Chain
-from worker.importers.opencode_shapes import event_of
+from worker.importers.opencode_shapes import event_of, parts_of
 from worker.importers.tables import Tables, ids_in, is_sqlite, text_of
 
 FORMAT = "opencode"
@@ -23,9 +25,9 @@ Message = tuple[str, dict[str, Any], list[dict[str, Any]]]  # id, what it says o
 
 
 def files(folder: Path) -> Iterator[Path]:
-    """Every opencode.db below a folder, and every session's file whose session no such database took over."""
-    databases = sorted(folder.rglob("opencode.db"))
-    taken = set[str]().union(*(ids_in(path, "session") for path in databases))
+    """Every opencode.db below a folder, those of other channels too, and every session's file whose session no such database took over."""
+    databases = sorted(folder.rglob("opencode*.db"))
+    taken = set[str]().union(*(ids_in(path, table) for path in databases for table in ("session", "session_v2")))
     yield from (
         path for path in sorted(folder.rglob("session/*/*.json")) if path.parent.name not in ("message", "part") and path.stem not in taken
     )
@@ -59,6 +61,7 @@ def _source(session_id: str, info: dict[str, Any], messages: Iterator[Message], 
         title=shapes.word(info.get("title")),
         kind="subagent" if parent else "main",
         parent_id=parent,
+        copied_from=shapes.word(info.get("forkedFrom")),
         created_at_ms=time_of(created),
         branch=branch,
     )
@@ -142,18 +145,33 @@ def _database(path: Path, problems: Problems) -> Iterator[Source]:
     problems.unit = "row"
     with open_foreign(path) as conn:
         tables = Tables(conn)
-        there = tables.has("session", "id") and tables.has("message", "id", "session_id", "data")
-        if not (there and tables.has("part", "id", "message_id", "data")):
-            raise UnknownFormat(f"not an {FORMAT} database: {path.name} has no tables of sessions, messages and parts like its")
-        for row in tables.rows("session", "id, parent_id, title, revert, time_created", order=_order(tables, "session")):
-            if (session_id := text_of(row["id"])) is not None:
-                info = {
-                    "title": row["title"],
-                    "parentID": text_of(row["parent_id"]),
-                    "revert": shapes.opened(row["revert"]),
-                    "time": {"created": row["time_created"]},
-                }
+        older = tables.has("session", "id") and tables.has("message", "id", "session_id", "data")
+        older = older and tables.has("part", "id", "message_id", "data")
+        newer = tables.has("session_v2", "id") and tables.has("session_message", "id", "session_id", "type", "seq", "data")
+        if not (older or newer):
+            raise UnknownFormat(f"not an {FORMAT} database: {path.name} has no tables of sessions and messages like its")
+        begun = {text_of(row[0]) for row in tables.grouped("session_message", "session_id", "count(*)")} if newer else set[str | None]()
+        known: set[str] = set()
+        for session_id, info in _sessions(tables, "session") if older else ():
+            if session_id not in begun:
+                known.add(session_id)
                 yield _source(session_id, info, _rows(tables, session_id, problems), problems)
+        for session_id, info in _sessions(tables, "session_v2") if newer else ():
+            if session_id not in known:
+                yield _source(session_id, info, _rows_2(tables, session_id, problems), problems)
+
+
+def _sessions(tables: Tables, table: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The sessions of a table in the order in which they began, so that a fork comes after what it was forked from."""
+    for row in tables.rows(table, "id, parent_id, fork_session_id, title, revert, time_created", order=_order(tables, table)):
+        if (session_id := text_of(row["id"])) is not None:
+            yield session_id, {
+                "title": row["title"],
+                "parentID": text_of(row["parent_id"]),
+                "forkedFrom": text_of(row["fork_session_id"]) if table == "session_v2" else None,
+                "revert": shapes.opened(row["revert"]),
+                "time": {"created": row["time_created"]},
+            }
 
 
 def _order(tables: Tables, table: str) -> str:
@@ -167,6 +185,15 @@ def _rows(tables: Tables, session_id: str, problems: Problems) -> Iterator[Messa
             found = tables.rows("part", "id, data", where="message_id = ?", values=(message_id,), order="id")
             parts = [(part["id"], _data(part, problems)) for part in found]
             yield message_id, info, [{**data, "id": part_id} for part_id, data in parts if data is not None]
+
+
+def _rows_2(tables: Tables, session_id: str, problems: Problems) -> Iterator[Message]:
+    """The messages of a session of version 2, as older versions would have them."""
+    for row in tables.rows("session_message", "id, type, data", where="session_id = ?", values=(session_id,), order="seq, id"):
+        message_id, kind, data = text_of(row["id"]), text_of(row["type"]), _data(row, problems)
+        if message_id is not None and data is not None:
+            summary = kind == "compaction" and data.get("status", "completed") == "completed"
+            yield message_id, {"role": kind, "summary": summary, "time": data.get("time")}, parts_of(kind, data)
 
 
 def _data(row: dict[str, Any], problems: Problems) -> dict[str, Any] | None:

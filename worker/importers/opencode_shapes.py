@@ -19,7 +19,8 @@ def event_of(event_id: str, info: dict[str, Any], parts: Iterable[dict[str, Any]
     if info.get("summary") is True:
         return shapes.compaction(event_id, blocks, time)
     if info.get("role") not in ("user", "assistant"):
-        return shapes.aside(event_id, "opencode:unknown-role", blocks, time)
+        role = shapes.word(info.get("role"))
+        return shapes.aside(event_id, f"opencode:{role or 'unknown-role'}", blocks, time)
     return shapes.message(event_id, info["role"], blocks, time)
 
 
@@ -37,6 +38,28 @@ def _blocks(part: dict[str, Any]) -> list[shapes.Block]:
     if kind == "file":
         return [shapes.image(part.get("filename"))]
     return [{"type": kind or "unknown", "value": {k: v for k, v in part.items() if k not in _IDS}}]
+
+
+def parts_of(kind: str | None, data: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a row of version 2 holds, as parts of an older version's message."""
+    if kind == "assistant":
+        return [_part(shapes.mapping(part)) for part in shapes.sequence(data.get("content"))]
+    text = data.get("summary") if kind == "compaction" else data.get("text")
+    if kind not in ("user", "compaction"):
+        return [{"type": kind or "unknown", **{name: value for name, value in data.items() if name not in ("type", "time")}}]
+    files = [{"type": "file", "filename": shapes.mapping(file).get("name")} for file in shapes.sequence(data.get("files"))]
+    return [*([{"type": "text", "text": text}] if isinstance(text, str) else []), *files]
+
+
+def _part(part: dict[str, Any]) -> dict[str, Any]:
+    if kind_of(part) != "tool":
+        return {name: value for name, value in part.items() if name not in ("native", "state", "time")}
+    state = shapes.mapping(part.get("state"))
+    content = [shapes.mapping(one) for one in shapes.sequence(state.get("content"))]
+    texts = [one["text"] for one in content if isinstance(one.get("text"), str)]
+    answer = {"output": "\n".join(texts)} if content and len(texts) == len(content) else {"output": content} if content else {}
+    told = {name: state[name] for name in ("output", "error") if name in state}
+    return {"type": "tool", "callID": part.get("id"), "tool": part.get("name"), "state": {"input": state.get("input"), **told, **answer}}
 
 
 _IDS = ("id", "sessionID", "messageID", "type")
