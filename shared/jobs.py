@@ -118,7 +118,7 @@ def _worker(row: WorkerRow, now_ms: int) -> dict[str, Any]:
 
 def worker_state(row: WorkerRow, now_ms: int) -> str:
     """healthy, stale (no heartbeat) or stuck (it lives, and its job gets nowhere)."""
-    if row.heartbeat_at_ms < _alive_since(now_ms):
+    if not workers.alive(row.heartbeat_at_ms, _alive_since(now_ms)):
         return "stale"
     return "stuck" if row.job and now_ms - row.progress_at_ms > STUCK_AFTER_MS else "healthy"
 
@@ -223,7 +223,7 @@ def readiness(queue: Queue, now_ms: int) -> Readiness:
         known = workers.workers(conn)
     if paused or oldest is None or now_ms - oldest <= STUCK_AFTER_MS:
         return Readiness(True)
-    if any(now_ms - row.progress_at_ms <= STUCK_AFTER_MS and row.heartbeat_at_ms >= _alive_since(now_ms) for row in known):
+    if any(now_ms - row.progress_at_ms <= STUCK_AFTER_MS and workers.alive(row.heartbeat_at_ms, _alive_since(now_ms)) for row in known):
         return Readiness(True)
     waited_s = (now_ms - oldest) // 1000
     return Readiness(False, (f"a job has waited {waited_s} s and no worker made progress in the last {STUCK_AFTER_MS // 1000} s",))

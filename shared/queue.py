@@ -19,11 +19,12 @@ from shared.store import ledger, workers
 from shared.store.connect import failures_named, file_id, open_reader, open_writer
 from shared.store.ledger import CANCELLED, Ending, QueueName, Wanted
 from shared.store.migrate import migrate
+from shared.store.workers import LOST_AFTER_MS
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-__all__ = ["CANCELLED", "DRAIN", "ERASE", "RECONCILE", "TASKS", "Ending", "Queue", "QueueName", "Wanted"]
+__all__ = ["CANCELLED", "DRAIN", "ERASE", "LOST_AFTER_MS", "RECONCILE", "TASKS", "Ending", "Queue", "QueueName", "Wanted"]
 
 RECONCILE, DRAIN, ERASE = "reconcile", "drain", "erase"
 TASKS = frozenset({RECONCILE, DRAIN, ERASE})
@@ -31,7 +32,6 @@ TASKS = frozenset({RECONCILE, DRAIN, ERASE})
 SOON_MS = 250  # the longest an answer waits for the queue's file
 PATIENT_MS = 10_000  # the longest that work behind the scenes waits for it
 HEARTBEAT_MS = 2_000
-LOST_AFTER_MS = 20_000  # a worker without a heartbeat for so long is gone; the contract allows 30 s
 MOST_ATTEMPTS = 6  # runs begun before a job that keeps failing is failed
 ERASE_AFTER_MS = 20_000  # merging an index costs in proportion to its size, so deletes are gathered; the contract allows minutes
 CHUNK = 400  # jobs a transaction, so that no other writer waits long

@@ -103,12 +103,17 @@ class Chores:
             return not {chore.name for chore in self._chores} <= {row.name for row in workers.schedules(conn)}
 
     def _claimed(self, chore: Chore, alive_since_ms: int, at_ms: int) -> bool:
+        next_at_ms = chore.next_ms(at_ms)
         with self._queue.reading() as conn:
-            if not workers.schedule_due(conn, chore.name, at_ms):
+            too_far = workers.schedule_too_far(conn, chore.name, next_at_ms)
+            if not too_far and not workers.schedule_due(conn, chore.name, at_ms):
                 return False
         with self._queue.transaction() as conn:
+            if too_far:
+                workers.bring_forward(conn, chore.name, next_at_ms)
+                return False
             return workers.claim_run(
-                conn, chore.name, self._process, next_at_ms=chore.next_ms(at_ms), alive_since_ms=alive_since_ms, now_ms=at_ms
+                conn, chore.name, self._process, next_at_ms=next_at_ms, alive_since_ms=alive_since_ms, now_ms=at_ms
             )
 
     def _run(self, chore: Chore, at_ms: int) -> None:

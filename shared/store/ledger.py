@@ -13,6 +13,7 @@ from itertools import count
 from typing import Literal
 
 from shared.message import BadMessage, Message, decode, encode
+from shared.store.workers import ALIVE
 
 QueueName = Literal["interactive", "bulk"]
 Ending = Literal["done", "failed", "cancelled"]
@@ -309,7 +310,9 @@ def job_of(conn: sqlite3.Connection, worker: str) -> str | None:
 
 # ---- what time brings
 
-DUE_JOBS = "SELECT id FROM jobs WHERE state = 'retrying' AND due_at_ms <= :now_ms ORDER BY due_at_ms, id LIMIT 200"
+LONGEST_PAUSE_MS = 600_000  # no pause is longer: one that ends later was begun before the clock was set back
+DUE = f"state = 'retrying' AND (due_at_ms <= :now_ms OR due_at_ms > :now_ms + {LONGEST_PAUSE_MS})"
+DUE_JOBS = f"SELECT id FROM jobs WHERE {DUE} ORDER BY due_at_ms, id LIMIT 200"
 QUEUE_AGAIN = "UPDATE jobs SET state = 'queued', due_at_ms = NULL WHERE id = :id AND state = 'retrying'"
 
 
@@ -323,8 +326,8 @@ def queue_due(conn: sqlite3.Connection, now_ms: int) -> int:
 
 
 # A running job is lost when no living worker says that it is at it.
-LOST = """
-    NOT EXISTS (SELECT 1 FROM workers AS w WHERE w.id = jobs.worker AND w.job = jobs.id AND w.heartbeat_at_ms >= :alive_since_ms)
+LOST = f"""
+    NOT EXISTS (SELECT 1 FROM workers AS w WHERE w.id = jobs.worker AND w.job = jobs.id AND {ALIVE})
 """
 LOST_JOBS = f"SELECT id, worker, attempts FROM jobs WHERE state = 'running' AND {LOST} ORDER BY id LIMIT 200"
 REQUEUE_LOST = "UPDATE jobs SET state = 'queued', error = 'worker lost', again = 0 WHERE id = :id AND state = 'running'"
@@ -332,7 +335,7 @@ FAIL_LOST = "UPDATE jobs SET state = 'failed', error = :error, ended_at_ms = :no
 
 
 ANYTHING_DUE = f"""
-    SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'retrying' AND due_at_ms <= :now_ms)
+    SELECT EXISTS (SELECT 1 FROM jobs WHERE {DUE})
         OR EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND {LOST})
         OR EXISTS (SELECT 1 FROM task WHERE queue < 'bulk' OR queue > 'bulk' AND queue < 'interactive' OR queue > 'interactive')
 """

@@ -10,6 +10,7 @@ from shared.errors import LeaseLost
 from shared.store import events, projection
 from shared.store.projection import NewMessage, State
 from shared.store.sessions import Transcript, find_session, leaf_node, transcripts_of
+from shared.store.workers import AHEAD_MS
 
 MAX_ERROR_CHARS = 300
 
@@ -88,9 +89,11 @@ def take_snapshot(conn: sqlite3.Connection, transcript: Transcript, state: State
 
 # ----------------------------------------------------------------------------------------------------------- lease
 
-TAKE_LEASE = """
+# A lease that ends long after one taken now would end was taken before the clock was set back; its holder, if it lives, takes it anew.
+TAKE_LEASE = f"""
     UPDATE index_state SET lease_owner = :owner, lease_until_ms = :until_ms
-    WHERE transcript_no = :transcript_no AND (lease_owner IS NULL OR lease_owner = :owner OR lease_until_ms < :now_ms)
+    WHERE transcript_no = :transcript_no AND (lease_owner IS NULL OR lease_owner = :owner OR lease_until_ms < :now_ms
+                                           OR lease_until_ms > :until_ms + {AHEAD_MS})
 """
 
 

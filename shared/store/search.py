@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from shared import jsontext
 from shared.store.lists import in_texts
 from shared.store.projection import TIME_SHIFT
+from shared.store.sums import RETRY_DUE
 from shared.store.trees import Numbers, Trees, lineage_mark
 
 FEW = 192  # up to so many sessions are named in the match expression; more are joined, which costs a look at each match of the others
@@ -323,12 +324,12 @@ OWES_TEXT = """
     WHERE pending_reason IN ('imported', 'rewound', 'edited') AND parked = 0 AND {sessions}
     LIMIT 1
 """
-DUE = """
+DUE = f"""
     SELECT s.session_key
     FROM json_each(:pending) AS w
     CROSS JOIN sessions AS s ON s.session_no = w.value
     WHERE EXISTS (SELECT 1 FROM index_state AS i
-                  WHERE i.session_no = s.session_no AND i.pending_reason IS NOT NULL AND i.parked = 0 AND i.retry_at_ms <= :now_ms)
+                  WHERE i.session_no = s.session_no AND i.pending_reason IS NOT NULL AND i.parked = 0 AND {RETRY_DUE})
     ORDER BY s.updated_at_ms DESC, s.session_key
     LIMIT :limit
 """

@@ -33,12 +33,14 @@ def _index_bytes(conn: sqlite3.Connection) -> int:
     return int(row[0])
 
 
-DUE_KEYS = """
+LONGEST_PAUSE_MS = 600_000  # no pause after a failure is longer: one that ends later was begun before the clock was set back
+RETRY_DUE = f"(i.retry_at_ms <= :now_ms OR i.retry_at_ms > :now_ms + {LONGEST_PAUSE_MS})"
+DUE_KEYS = f"""
     SELECT s.session_key
     FROM sessions AS s
     WHERE s.session_no IN (
         SELECT i.session_no FROM index_state AS i INDEXED BY index_state_owed
-        WHERE i.pending_reason IS NOT NULL AND (:include_parked OR (i.parked = 0 AND i.retry_at_ms <= :now_ms))
+        WHERE i.pending_reason IS NOT NULL AND (:include_parked OR (i.parked = 0 AND {RETRY_DUE}))
     ) AND (:since_ms IS NULL OR s.stored_at_ms >= :since_ms)
     ORDER BY s.updated_at_ms DESC, s.session_key
     LIMIT :limit

@@ -8,12 +8,21 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+LOST_AFTER_MS = 20_000  # a worker without a heartbeat for so long is gone; the contract allows 30 s
+AHEAD_MS = 5_000  # a time further in the future was written before the clock was set back, and tells nothing
+ALIVE = f"w.heartbeat_at_ms BETWEEN :alive_since_ms AND :alive_since_ms + {LOST_AFTER_MS + AHEAD_MS}"
+
 ADD_WORKER = """
     INSERT INTO workers (id, queue, started_at_ms, heartbeat_at_ms, progress_at_ms)
     VALUES (:id, :queue, :now_ms, :now_ms, :now_ms)
     ON CONFLICT (id) DO UPDATE SET started_at_ms = :now_ms, heartbeat_at_ms = :now_ms, progress_at_ms = :now_ms, job = NULL
 """
-BEAT = "UPDATE workers SET heartbeat_at_ms = :now_ms, progress_at_ms = max(progress_at_ms, :progress_at_ms) WHERE id = :id"
+BEAT = """
+    UPDATE workers
+    SET heartbeat_at_ms = :now_ms,
+        progress_at_ms = min(max(progress_at_ms, :progress_at_ms), :now_ms)   -- not ahead of a clock that was set back
+    WHERE id = :id
+"""
 STOP_ASKED = "SELECT worker FROM jobs WHERE state = 'running' AND stop = 1"
 REMOVE_WORKER = "DELETE FROM workers WHERE id = :id"
 FORGET_SILENT = "DELETE FROM workers WHERE heartbeat_at_ms < :before_ms"
@@ -72,12 +81,12 @@ KNOW_SCHEDULE = """
     INSERT INTO schedules (name, rule, next_at_ms) VALUES (:name, :rule, :next_at_ms)
     ON CONFLICT (name) DO UPDATE SET rule = :rule, next_at_ms = :next_at_ms WHERE rule <> :rule
 """
-CLAIM_RUN = """
+CLAIM_RUN = f"""
     UPDATE schedules
     SET next_at_ms = :next_at_ms, running_by = :process, running_since_ms = :now_ms
     WHERE name = :name AND next_at_ms <= :now_ms       -- one process moves it on, the others find it moved
       AND (running_by IS NULL                          -- and a run that outlasts its interval is not joined by another
-           OR NOT EXISTS (SELECT 1 FROM workers AS w WHERE instr(w.id, running_by || '/') = 1 AND w.heartbeat_at_ms >= :alive_since_ms))
+           OR NOT EXISTS (SELECT 1 FROM workers AS w WHERE instr(w.id, running_by || '/') = 1 AND {ALIVE}))
 """
 END_RUN = """
     UPDATE schedules
@@ -87,6 +96,8 @@ END_RUN = """
 SCHEDULES = "SELECT name, rule, next_at_ms, running_since_ms, last_at_ms, last_ms, last_result FROM schedules ORDER BY name"
 DROP_SCHEDULE = "DELETE FROM schedules WHERE name = :name"
 DUE_SCHEDULE = "SELECT 1 FROM schedules WHERE name = :name AND next_at_ms <= :now_ms"
+TOO_FAR = f"SELECT 1 FROM schedules WHERE name = :name AND next_at_ms > :next_at_ms + {AHEAD_MS}"
+BRING_FORWARD = f"UPDATE schedules SET next_at_ms = :next_at_ms WHERE name = :name AND next_at_ms > :next_at_ms + {AHEAD_MS}"
 
 
 @dataclass(frozen=True)
@@ -110,6 +121,21 @@ def know_schedule(conn: sqlite3.Connection, name: str, rule: str, next_at_ms: in
 def schedule_due(conn: sqlite3.Connection, name: str, now_ms: int) -> bool:
     """Whether a claim is worth a write."""
     return conn.execute(DUE_SCHEDULE, {"name": name, "now_ms": now_ms}).fetchone() is not None
+
+
+def schedule_too_far(conn: sqlite3.Connection, name: str, next_at_ms: int) -> bool:
+    """Whether the next run stands further off than one that is reckoned from now: the clock was set back."""
+    return conn.execute(TOO_FAR, {"name": name, "next_at_ms": next_at_ms}).fetchone() is not None
+
+
+def bring_forward(conn: sqlite3.Connection, name: str, next_at_ms: int) -> None:
+    """The next run is then, unless it is sooner."""
+    conn.execute(BRING_FORWARD, {"name": name, "next_at_ms": next_at_ms})
+
+
+def alive(heartbeat_at_ms: int, alive_since_ms: int) -> bool:
+    """As ALIVE: a heartbeat from the future is a dead worker's, for a living one beats by the clock as it is now."""
+    return 0 <= heartbeat_at_ms - alive_since_ms <= LOST_AFTER_MS + AHEAD_MS
 
 
 def claim_run(conn: sqlite3.Connection, name: str, process: str, *, next_at_ms: int, alive_since_ms: int, now_ms: int) -> bool:

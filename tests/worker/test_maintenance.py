@@ -85,7 +85,7 @@ def test_a_run_that_outlasts_its_interval_is_not_joined_by_another(store, queue)
     second, _ = counting()
 
     def slow(store: Store, queue: Queue) -> str:
-        Chores(store, queue, "p2", [replace(second, name="slow")]).run_due(0, NOW + 60_000)
+        Chores(store, queue, "p2", [replace(second, name="slow")]).run_due(NOW, NOW + 60_000)
         during.append(len(jobs.list_jobs(queue, JobFilter(), NOW)["jobs"]))
         return "done"
 
