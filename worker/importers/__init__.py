@@ -10,7 +10,7 @@ _ALL = (
         told=openclaw.told_beside,
     ),
     Format(claude_code.FORMAT, claude_code.read, claude_code.trace),
-    Format(codex.FORMAT, codex.read, codex.trace),
+    Format(codex.FORMAT, codex.read, codex.trace, codex.files, "*.jsonl, *.jsonl.zst"),
     Format(gemini.FORMAT, gemini.read, gemini.trace, gemini.files, "session-*.json, session-*.jsonl", forks=False),
     Format(hermes.FORMAT, hermes.read, hermes.trace, hermes.files, "state.db"),
     Format(

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from shared import jsontext
 from shared.transcript import MAX_ID_BYTES
+from worker.importers.packed import ENDING, open_lines
 
 MAX_LINE_BYTES = 16 << 20  # a longer line is passed over unread; the longest of real transcripts (images in base64) stay below it
 MAX_PROBLEMS = 200  # kept a file; the rest is counted
@@ -116,7 +117,7 @@ def named_below(folder: Path, ending: str, but: str = "\n") -> Iterator[Path]:
 
 def log_of(path: Path) -> tuple[Path, ...]:
     """Where a database's newest rows stand until they are moved into it; none for files of other kinds."""
-    return () if path.suffix in (".jsonl", ".json", ".zip") else (path.with_name(path.name + "-wal"),)
+    return () if path.suffix in (".jsonl", ".json", ".zip", ENDING) else (path.with_name(path.name + "-wal"),)
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ class Line:
 
 def raw_lines(path: Path, max_bytes: int = MAX_LINE_BYTES) -> Iterator[Line]:
     """The lines of a file, cut at LF only, without their ends and without a byte-order mark."""
-    with path.open("rb") as file:
+    with open_lines(path) as file:
         number, offset = 0, 0
         while data := file.readline(max_bytes + 1):
             number += 1

@@ -3,7 +3,8 @@
 A response item is taken, and an event only where no item of the same words stands beside it: each text once, and a text that was said
 twice twice. Tool calls, their results and reasoning become blocks of the v3 shape. What Codex put into the person's mouth (environment,
 instructions, notices) is kept as a custom event. A rollback of n turns moves the leaf to before the n-th last of the person's messages.
-source: codex-rs, protocol and rollout; a rollback counts user messages, rollout/truncation.rs.
+A rollout that was not used for a week is packed with zstd; what it was called before names the session.
+source: codex-rs, protocol and rollout; a rollback counts user messages, rollout/truncation.rs; rollout/compression.rs.
 """
 
 from collections.abc import Generator, Iterator
@@ -16,9 +17,10 @@ from shared import jsontext
 from shared.errors import UnknownFormat
 from shared.searchable import message_text
 from shared.transcript import time_of
-from worker.importers.base import Entry, Problems, Source, entries, kind_of, line_id, said_alike
+from worker.importers.base import Entry, Problems, Source, entries, kind_of, line_id, lines_below, named_below, said_alike
 from worker.importers.codex_pairs import Pairs, Spoken
 from worker.importers.finishing import Finisher
+from worker.importers.packed import ENDING, plain_name
 
 FORMAT = "codex"
 _TYPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
@@ -40,6 +42,13 @@ _CONTEXT = (  # what a user item holds from its first to its last character when
 )
 
 
+def files(folder: Path) -> Iterator[Path]:
+    """The rollouts below a folder; of one that is there both packed and not, the one that is not goes on."""
+    plain = set(lines_below(folder))
+    packed = (path for path in named_below(folder, f".jsonl{ENDING}") if path.with_name(plain_name(path)) not in plain)
+    yield from sorted([*plain, *packed])
+
+
 def read(path: Path, problems: Problems) -> Generator[Source, None, None]:
     """The one session of the file. raises: UnknownFormat before anything is yielded."""
     lines = entries(path, problems)
@@ -47,7 +56,7 @@ def read(path: Path, problems: Problems) -> Generator[Source, None, None]:
     meta = _meta(first.value)
     session_id, parent_id = _id(meta, "id") or _id(meta, "session_id"), _spawner(meta)
     yield Source(
-        session_id=session_id or path.stem,
+        session_id=session_id or Path(plain_name(path)).stem,
         events=_Rollout(problems, first.value.get("timestamp")).events(first, lines),
         kind="subagent" if parent_id else "main",
         parent_id=parent_id,
@@ -77,6 +86,11 @@ def _item(value: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     if kind in _BARE and "payload" not in value and (kind != "message" or ("role" in value and "content" in value)):
         return "response_item", value
     return "", {}
+
+
+def _is_envelope(value: dict[str, Any]) -> bool:
+    """Whether a line is a rollout item of a kind that says nothing, or is not known yet: the state of the world, scores, other agents."""
+    return kind_of(value) not in ("", *_TYPES) and isinstance(value.get("payload"), dict) and isinstance(value.get("timestamp"), str)
 
 
 def _is_old_header(value: dict[str, Any]) -> bool:
@@ -127,7 +141,7 @@ class _Rollout:
     def _spoken(self, entry: Entry, pairs: Pairs) -> Iterator[Spoken]:
         kind, payload = _item(entry.value)
         if not kind:
-            if not _is_old_header(entry.value):
+            if not (_is_old_header(entry.value) or _is_envelope(entry.value)):
                 self.problems.skip(entry.number, "not a rollout item")
             return
         time = entry.value.get("timestamp")
