@@ -78,7 +78,7 @@ def _bindable(value: object) -> object:
 def _check(format_name: str, path: Path, data: bytes) -> None:
     read = _read(format_name, path)
     assert read == _read(format_name, path)
-    if read is not None and format_name in GROWING:
+    if read is not None and format_name in GROWING and path.suffix == ".jsonl":
         _check_growth(format_name, path, data, read)
     if sum(data) % STORED_EVERY == 0:
         _check_stored(format_name, path)
@@ -149,6 +149,7 @@ TARGETS = {
     "openclaw": file_of("openclaw", "a.jsonl"),
     "claude-code": file_of("claude-code", "a.jsonl"),
     "codex": file_of("codex", "a.jsonl"),
+    "codex-packed": file_of("codex", "a.jsonl.zst"),
     "gemini": file_of("gemini", "session-2026-01-01T00-00-5b1f0a52.jsonl"),
     "gemini-file": file_of("gemini", "session-2026-01-01T00-00-5b1f0a52.json"),
     "goose": file_of("goose", "a.jsonl"),
