@@ -47,7 +47,7 @@ def _hit(stream: Stream, entry: Entry) -> dict[str, Any] | None:
     """What a caller gets of a match; None for a payload that another program just made unreadable."""
     row = entry.part.read(search.hit_row, entry.candidate)
     try:
-        text = stream.shown_text(entry.part, row.payload)
+        text = stream.shown_text(row.payload)
     except jsontext.BadJson:
         return None
     piece = excerpt.cut(text.text, stream.wanted.terms, text.masks)

@@ -13,13 +13,14 @@ from shared.damage import condemn_index
 from shared.errors import BadRequest, IndexDamaged, Unprocessable
 from shared.hits import Hits
 from shared.matching import Matcher, loosens, matcher, parse_query
+from shared.parts import Part
 from shared.query import Query
 from shared.store import Store, projection, registry, search
 from shared.store.connect import read_transaction
 from shared.store.projection import time_floor
 from shared.store.registry import Catalogue
 from shared.store.search import BOTTOM, MAX_PENDING, TOP, Filter, Pending
-from shared.stream import Part, Resume, Stream
+from shared.stream import Resume, Stream
 from shared.visibility import Caller, Visible, visible_sessions
 
 MAX_LIMIT = 50

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shared import jsontext, stream
+from shared import candidates, jsontext, stream
 from shared.errors import NotFound, SessionSearchError, UnreadableEvent
 from shared.history import HistoryRequest, read_history
 from shared.visibility import Caller
@@ -29,8 +29,8 @@ deeds = st.lists(st.tuples(st.booleans(), st.integers(0, 4), acts, texts), min_s
 def small_bounds() -> Iterator[None]:
     """Bounds that a few messages go past, so that cursors hold all that they can hold."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stream, "RANKED", 4)
-        patch.setattr(stream, "RANKED_ANY", 3)
+        patch.setattr(candidates, "RANKED", 4)
+        patch.setattr(candidates, "RANKED_ANY", 3)
         patch.setattr(stream, "CHUNK", 3)
         yield
 

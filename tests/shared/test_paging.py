@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared import stream
+from shared import candidates, stream
 from shared.errors import BadCursor
 from shared.visibility import OWNER, Caller
 from tests.conftest import message
@@ -11,9 +11,9 @@ from tests.conftest import message
 @pytest.fixture
 def small_bounds(monkeypatch):
     """Bounds that a few messages go past."""
-    monkeypatch.setattr(stream, "RANKED", 7)
-    monkeypatch.setattr(stream, "RANKED_ANY", 5)
-    monkeypatch.setattr(stream, "PER_SESSION", 3)
+    monkeypatch.setattr(candidates, "RANKED", 7)
+    monkeypatch.setattr(candidates, "RANKED_ANY", 5)
+    monkeypatch.setattr(candidates, "PER_SESSION", 3)
     monkeypatch.setattr(stream, "CHUNK", 4)
 
 
@@ -120,7 +120,7 @@ def test_a_reconcile_between_two_pages_changes_nothing(small_bounds, fleet):
 
 
 def test_below_the_bound_the_order_is_that_of_the_ranking_and_beyond_it_newest_first(monkeypatch, agent):
-    monkeypatch.setattr(stream, "RANKED", 3)
+    monkeypatch.setattr(candidates, "RANKED", 3)
     agent.append("old", "anchor anchor", timestamp=1).append("older", "anchor", timestamp=0)
     for n in range(3):
         agent.append(f"long{n}", "anchor " + "and so on " * (n * 5), timestamp=100 + n)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared import stream
+from shared import candidates
 from shared.store import search as statements
 from shared.visibility import OWNER, visible_sessions
 from tests.conftest import message
@@ -97,11 +97,11 @@ def test_a_search_runs_the_same_statements_with_one_pending_session_as_with_many
 @pytest.mark.parametrize("narrowed", [{}, {"role": "user"}, {"after_ms": 10**13}, {"before_ms": 5}])
 def test_counting_what_is_visible_looks_at_no_more_rows_than_it_counts(agent, monkeypatch, narrowed):
     """Filters were applied to it: a day long past, asked for in many sessions, cost a look at every message there is."""
-    monkeypatch.setattr(stream, "RANKED_ANY", 10)
+    monkeypatch.setattr(candidates, "RANKED_ANY", 10)
     agent.send(*(message(f"e{n}", "alpha beta") for n in range(900)))
     counted = []
     count = statements.visible_messages
-    monkeypatch.setattr(stream.search, "visible_messages", lambda conn, *given: counted.append(rows_read(conn, count, *given)) or 0)
+    monkeypatch.setattr(candidates.search, "visible_messages", lambda conn, *given: counted.append(rows_read(conn, count, *given)) or 0)
 
     for caller in (agent.caller, OWNER):
         agent.world.search(caller, "alpha beta", match="any", **narrowed)
