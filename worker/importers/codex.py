@@ -3,13 +3,15 @@
 A response item is taken, and an event only where no item of the same words stands beside it: each text once, and a text that was said
 twice twice. Tool calls, their results and reasoning become blocks of the v3 shape. What Codex put into the person's mouth (environment,
 instructions, notices) is kept as a custom event. A rollback of n turns moves the leaf to before the n-th last of the person's messages.
-A rollout that was not used for a week is packed with zstd; what it was called before names the session.
+A rollout that was not used for a week is packed with zstd; what it was called before names the session. A thread that was reverted goes on
+in another rollout, whose leaf is where it names the end of the first (codex_pages.py).
 source: codex-rs, protocol and rollout; a rollback counts user messages, rollout/truncation.rs; rollout/compression.rs.
 """
 
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,8 @@ from shared import jsontext
 from shared.errors import UnknownFormat
 from shared.searchable import message_text
 from shared.transcript import time_of
-from worker.importers.base import Entry, Problems, Source, entries, kind_of, line_id, lines_below, named_below, said_alike
+from worker.importers.base import Entry, Problems, Source, entries, kind_of, line_id, lines_below, named_below, quoted, said_alike
+from worker.importers.codex_pages import MOST_PAGES, Base, base_of, is_beyond, page_mark, rollout_of
 from worker.importers.codex_pairs import Pairs, Spoken
 from worker.importers.finishing import Finisher
 from worker.importers.packed import ENDING, plain_name
@@ -54,13 +57,14 @@ def read(path: Path, problems: Problems) -> Generator[Source, None, None]:
     lines = entries(path, problems)
     first = _first_of_ours(lines, problems, path)
     meta = _meta(first.value)
+    base = base_of(meta)
     session_id, parent_id = _id(meta, "id") or _id(meta, "session_id"), _spawner(meta)
     yield Source(
         session_id=session_id or Path(plain_name(path)).stem,
-        events=_Rollout(problems, first.value.get("timestamp")).events(first, lines),
+        events=_events(path, problems, first, lines),
         kind="subagent" if parent_id else "main",
         parent_id=parent_id,
-        copied_from=_id(meta, "forked_from_id") or parent_id,
+        copied_from=None if base else _id(meta, "forked_from_id") or parent_id,  # what is referred to is not copied
         created_at_ms=time_of(meta.get("timestamp")) or time_of(first.value.get("timestamp")),
     )
 
@@ -115,20 +119,72 @@ def _spawner(meta: dict[str, Any]) -> str | None:
     return _id(node, "parent_thread_id") or _id(meta, "parent_thread_id")
 
 
+def _events(path: Path, problems: Problems, first: Entry, lines: Iterator[Entry]) -> Iterator[dict[str, Any]]:
+    """The events of a rollout; one that goes on from another of its session begins with the leaf at the end of what it takes over."""
+    meta = _meta(first.value)
+    rollout = _Rollout(problems, first.value.get("timestamp"))
+    base = base_of(meta)
+    if base is not None:
+        rollout.mark = page_mark(meta)
+        before = _before(path, meta, base, {path})
+        if before is not None:
+            yield rollout.goes_on(before)
+        elif _id(meta, "forked_from_id") is None:
+            problems.note(first.number, f"the rollout {quoted(base.rollout_id)} is not there; what goes on from it follows what is stored")
+    yield from rollout.events(first, lines)
+
+
+def _before(path: Path, meta: dict[str, Any], base: Base, passed: set[Path]) -> "_Rollout | None":
+    """The rollout that another goes on from, read up to there; None where there is none of this session."""
+    found = rollout_of(path, base.rollout_id)
+    if found is None or found in passed or len(passed) > MOST_PAGES:
+        return None
+    unheard = Problems()
+    lines = entries(found, unheard)
+    try:
+        first = _first_of_ours(lines, unheard, found)
+    except UnknownFormat:
+        return None
+    own = _meta(first.value)
+    if _id(own, "id") != _id(meta, "id"):
+        return None
+    rollout = _Rollout(unheard, first.value.get("timestamp"))
+    above = base_of(own)
+    if above is not None:
+        rollout.mark = page_mark(own)
+        if (before := _before(found, own, above, passed | {found})) is not None:
+            rollout.goes_on(before)
+    for _ in rollout.events(first, takewhile(lambda entry: not is_beyond(entry, base), lines)):
+        pass
+    return rollout
+
+
 @dataclass
 class _Rollout:
-    """One rollout while it is read: where the next event hangs, and what stood before each of the person's messages."""
+    """One rollout while it is read: where the next event hangs, and what stood before each of the person's messages.
+
+    mark: what the ids of its lines end with.
+    """
 
     problems: Problems
     started: Any = None
+    mark: str = ""
     leaf: str | None = None
     begun: bool = False
     before_turn: list[str | None] = field(default_factory=list)
     tool_names: dict[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.finisher = Finisher(self.problems, self.started)
+
+    def goes_on(self, before: "_Rollout") -> dict[str, Any]:
+        """The event that moves the leaf to where the rollout before ended, from which this one goes on."""
+        self.leaf, self.before_turn, self.begun = before.leaf, list(before.before_turn), True
+        self.finisher.know([before.leaf, *before.before_turn])
+        return {"type": "leaf", "id": f"leaf{self.mark}", "targetId": self.leaf, "timestamp": self.started}
+
     def events(self, first: Entry, lines: Iterator[Entry]) -> Iterator[dict[str, Any]]:
         """The events; a text of an event waits for its item, and what follows it waits with it."""
-        self.finisher = Finisher(self.problems, self.started)
         pairs = Pairs()
         for said in self._spoken(first, pairs):
             yield from self._placed(said)
@@ -178,7 +234,7 @@ class _Rollout:
     def _placed(self, said: Spoken) -> Iterator[dict[str, Any]]:
         """The event with its id and its place."""
         own = said.event_id
-        event_id = own if own and own not in self.finisher else line_id(said.number)
+        event_id = own if own and own not in self.finisher else line_id(said.number) + self.mark
         event = {**said.event, "id": event_id, "timestamp": said.time}
         if said.rolled_back:
             self.leaf = self._leaf_before(said.rolled_back)

@@ -1,5 +1,6 @@
 """Events made fit to store: ids within their bounds, each once, parents known, times understood. What is mended is reported."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from shared import jsontext
@@ -18,6 +19,10 @@ class Finisher:
 
     def __contains__(self, event_id: object) -> bool:
         return event_id in self._seen
+
+    def know(self, event_ids: Iterable[str | None]) -> None:
+        """Events of these ids stand in another file of the same session."""
+        self._seen |= {event_id: 0 for event_id in event_ids if event_id is not None}
 
     def finish(self, number: int, event: dict[str, Any], content: object = None) -> dict[str, Any] | None:
         """The event with what was wrong mended and reported; None when it is left out.
