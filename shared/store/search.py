@@ -205,14 +205,21 @@ def candidates_of(conn: sqlite3.Connection, message_numbers: Iterable[int]) -> l
 
 
 def _with_tokens(conn: sqlite3.Connection, statement: str, values: dict[str, object]) -> list[Candidate] | None:
-    """What a statement finds that reads FTS5's table itself; None when that is damaged, which only FTS5 tells as its own damage."""
+    """What a statement finds that reads FTS5's table itself; None when that is damaged, which only FTS5 tells as its own damage.
+
+    raises: DatabaseError, as FTS5 does, when words of a row that matches are gone.
+    """
     try:
         found = _as_candidates(conn.execute(statement, values))
     except sqlite3.DatabaseError as e:
         if e.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CORRUPT:
             raise
         return None
-    return None if any(candidate.text is None for candidate in found) else found
+    if any(candidate.text is None for candidate in found):
+        error = sqlite3.DatabaseError("the words of a row are gone")
+        error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT_VTAB
+        raise error
+    return found
 
 
 def _as_candidates(rows: Iterable[tuple[Any, ...]]) -> list[Candidate]:

@@ -28,6 +28,23 @@ def test_a_search_that_meets_damage_is_refused_and_from_then_on_searches_say_the
     assert (later["results"], later["indexing"], later["pendingSessions"]) == ([], True, 1)
 
 
+@pytest.mark.parametrize("harm", ["DELETE FROM message_index_content WHERE c0 LIKE '%more%'", "UPDATE message_index_content SET c0 = NULL"])
+@pytest.mark.parametrize("match", ["all", "any"])
+def test_words_that_are_gone_from_the_index_are_damage_and_no_hit_that_is_left_out(agent: Session, harm: str, match: str) -> None:
+    """What is ranked is read from the index's own table, where a row that is not there is no error by itself."""
+    agent.append("a", "the gudgeon").append("b", "more gudgeon")
+    with agent.world.plain_sqlite() as conn:
+        conn.execute(harm)
+
+    with pytest.raises(IndexDamaged):
+        agent.search("gudgeon here", match=match) if match == "any" else agent.search("gudgeon")
+    later = agent.search("gudgeon")
+    agent.reconcile()
+
+    assert (later["results"], later["indexing"]) == ([], True)
+    assert set(agent.found("gudgeon")) == {"a", "b"}
+
+
 def test_an_append_is_stored_despite_damage_and_found_once_the_index_is_built_anew(agent: Session) -> None:
     agent.append("a", "the gudgeon")
     damage(agent)
