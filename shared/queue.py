@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 from shared.config import Settings
 from shared.errors import StoreDamaged, StoreUnavailable
 from shared.store import ledger, workers
-from shared.store.connect import failures_named, file_id, open_reader, open_writer
+from shared.store.connect import drop_strange_log, failures_named, file_id, open_reader, open_writer
 from shared.store.ledger import CANCELLED, Ending, QueueName, Wanted
 from shared.store.migrate import migrate
 from shared.store.workers import LOST_AFTER_MS
@@ -228,6 +228,8 @@ class Queue:
         conn: sqlite3.Connection | None = getattr(self._local, "conn", None)
         if conn is None or self._local.generation != self._generation or self._local.file != file_id(self.path):
             with self._opening:
+                if conn is not None and self._local.file != file_id(self.path):
+                    drop_strange_log(self.path)
                 self._local.generation = self._generation
                 if conn is not None and not conn.in_transaction:
                     self._open.remove(conn)

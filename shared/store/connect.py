@@ -25,6 +25,7 @@ FOREIGN_VALUE_BYTES = 128 << 20  # another program's value beyond this is an err
 FileId = tuple[int, int] | None
 
 _creating = threading.Lock()
+_opened: dict[str, FileId] = {}  # the file that this process opened last at each path
 
 
 def check_sqlite() -> None:
@@ -37,6 +38,7 @@ def open_writer(path: Path, synchronous: str = "FULL") -> sqlite3.Connection:
     """A connection that may write; the file is made (mode 0600) when it is not there."""
     with failures_named(path):
         _create_private(path)
+        _note_opened(path)
         conn = _connect(f"file:{quote(str(path))}?mode=rw")
         conn.execute(f"PRAGMA page_size = {PAGE_BYTES}")  # of a file that is still empty
         _use_log(conn)
@@ -61,6 +63,7 @@ def _use_log(conn: sqlite3.Connection) -> None:
 def open_reader(path: Path) -> sqlite3.Connection:
     """A connection that cannot write. raises: StoreUnavailable when there is no such file."""
     with failures_named(path):
+        _note_opened(path)
         return _connect(f"file:{quote(str(path))}?mode=ro")
 
 
@@ -119,6 +122,37 @@ def file_id(path: Path) -> FileId:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def drop_strange_log(path: Path) -> None:
+    """No log stands beside the file that is still of one which stood at the path before and which this process has open.
+
+    SQLite would apply it to the file that took its place. A log that came with the new file is another file, and stays; so does one
+    that this process may have made since it opened the new file.
+    """
+    with _creating:
+        now = file_id(path)
+        if now is None or _opened.get(str(path)) in (None, now):
+            return
+        _opened[str(path)] = now
+        if file_id(path.with_name(path.name + "-wal")) in _open_files():
+            for ending in ("-wal", "-shm"):
+                path.with_name(path.name + ending).unlink(missing_ok=True)
+
+
+def _open_files() -> set[FileId]:
+    """Which files this process has open, where the system tells."""
+    found: set[FileId] = set()
+    for name in os.listdir("/dev/fd") if os.path.isdir("/dev/fd") else ():
+        with suppress(OSError):
+            status = os.fstat(int(name))
+            found.add((status.st_dev, status.st_ino))
+    return found
+
+
+def _note_opened(path: Path) -> None:
+    with _creating:
+        _opened[str(path)] = file_id(path)
 
 
 def _create_private(path: Path) -> None:

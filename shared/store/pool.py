@@ -19,7 +19,16 @@ from pathlib import Path
 from shared.config import AGENT_ID, Settings
 from shared.errors import BadRequest, StoreUnavailable
 from shared.store import lineage, projection, registry
-from shared.store.connect import FileId, check_sqlite, failures_named, file_id, open_reader, open_writer, write_transaction
+from shared.store.connect import (
+    FileId,
+    check_sqlite,
+    drop_strange_log,
+    failures_named,
+    file_id,
+    open_reader,
+    open_writer,
+    write_transaction,
+)
 from shared.store.migrate import migrate, newest_version
 from shared.store.registry import Catalogue, Claim
 from shared.store.trees import Trees
@@ -198,6 +207,7 @@ class Store:
             if known == file_id(path):
                 return
             log.warning("a database was replaced or removed", extra={"path": str(path)})
+            drop_strange_log(path)
             self.forget(path)
         if not create and not path.exists():
             raise StoreUnavailable("a database is not there", str(path))

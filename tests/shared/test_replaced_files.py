@@ -56,6 +56,25 @@ def test_an_agents_file_that_another_took_the_place_of_is_the_one_that_is_read_a
     assert world.verify() == []
 
 
+def test_a_log_that_belongs_to_the_file_before_is_not_applied_to_the_one_that_took_its_place(world: World, tmp_path: Path):
+    """A backup that was moved over a database in use was mixed with the old one's write-ahead log."""
+    agent = world.session().append("a", "alpha")
+    path, copy = world.store.agent_path("ada"), tmp_path / "copy.sqlite"
+    with world.plain_sqlite() as conn, closing(sqlite3.connect(copy)) as to:
+        conn.backup(to)
+    for n in range(30):
+        agent.append(f"b{n}", "beta")
+    copy.replace(path)
+
+    before = (agent.found("alpha"), agent.found("beta"))
+    agent.append("c", "gamma")
+
+    assert before == (["a"], [])
+    assert agent.found("gamma") == ["c"]
+    assert events_in(path) == 2
+    assert world.verify() == []
+
+
 def test_a_registry_that_was_removed_is_filled_again_and_opens_nothing(world: World):
     world.session().append("a", "alpha")
     token = issue_token(world.store, "platform", START_MS).text
