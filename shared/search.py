@@ -128,9 +128,9 @@ def _parts(
         if request.agent_id is not None and agent_id != request.agent_id:
             continue
         keys = frozenset({request.session_key}) if request.session_key is not None else visible.keys.get(agent_id)
-        store.adopt(agent_id, catalogue, now_ms)
         path = store.agent_path(agent_id)
         conn = opened.enter_context(store.reader(agent_id))
+        store.adopt(conn, agent_id, catalogue, now_ms)
         opened.enter_context(read_transaction(conn, path))
         sessions = search.known_numbers(conn, store.trees, agent_id, keys)
         pending = search.pending(conn, sessions, now_ms, ENQUEUED)

@@ -139,11 +139,10 @@ class Stream:
             yield from sorted(keyed, key=lambda entry: entry.key)
 
     def _event_ids(self, found: Found) -> dict[tuple[str, int], tuple[str, str]]:
-        ids: dict[tuple[str, int], tuple[str, str]] = {}
-        for part in {part.agent_id: part for part, _ in found}.values():
-            numbers = [c.message_no for p, c in found if p.agent_id == part.agent_id]
-            ids |= {(part.agent_id, n): named for n, named in part.read(search.event_ids, numbers).items()}
-        return ids
+        numbers: dict[str, tuple[Part, list[int]]] = {}
+        for part, c in found:
+            numbers.setdefault(part.agent_id, (part, []))[1].append(c.message_no)
+        return {(part.agent_id, n): ids for part, of_part in numbers.values() for n, ids in part.read(search.event_ids, of_part).items()}
 
     def _once_a_session(self, entries: Iterator[Entry]) -> Iterator[Entry]:
         seen: set[tuple[str, int]] = set()

@@ -14,6 +14,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 
 from shared.config import AGENT_ID, Settings
@@ -74,10 +75,7 @@ class Store:
 
     def agent_path(self, agent_id: str) -> Path:
         """The agent's file. Capitals are written +a, +b, so that two ids never share a file, whatever the file system folds."""
-        if not AGENT_ID.fullmatch(agent_id):
-            raise BadRequest("agentId must be 1 to 64 letters, digits, '.', '_' or '-'", "agentId")
-        name = "".join("+" + c.lower() if c.isupper() else c for c in agent_id)
-        return self.settings.data / "agents" / f"{name}.sqlite"
+        return _agent_path(self.settings.data, agent_id)
 
     def agent_ids(self) -> list[str]:
         """Every agent that has a database, sorted."""
@@ -124,12 +122,14 @@ class Store:
         with self.registry_reader() as conn:
             return registry.read_catalogue(conn, self.settings.redaction)
 
-    def adopt(self, agent_id: str, catalogue: Catalogue, now_ms: int) -> None:
-        """What an older analyser or catalogue indexed in this agent's database is owed; nearly always nothing is."""
+    def adopt(self, reader: sqlite3.Connection, agent_id: str, catalogue: Catalogue, now_ms: int) -> None:
+        """What an older analyser or catalogue indexed in this agent's database is owed; nearly always nothing is.
+
+        reader: one of that database, outside any transaction.
+        """
         now_maker = projection.maker(catalogue.version, catalogue.policy)
-        with self.reader(agent_id) as conn:
-            if projection.made_by(conn) == now_maker:
-                return
+        if projection.made_by(reader) == now_maker:
+            return
         with self.writer(agent_id) as conn, write_transaction(conn, self.agent_path(agent_id)):
             projection.adopt(conn, now_maker, now_ms)
 
@@ -239,6 +239,14 @@ class Store:
         with self._lent(path, writing=False) as conn, failures_named(path):
             version = conn.execute("PRAGMA user_version").fetchone()[0]
             return bool(version == newest_version(kind) and (kind != "agent" or projection.has_index(conn)))
+
+
+@lru_cache(maxsize=8_192)  # a request over a thousand agents asks for each path four times
+def _agent_path(data: Path, agent_id: str) -> Path:
+    if not AGENT_ID.fullmatch(agent_id):
+        raise BadRequest("agentId must be 1 to 64 letters, digits, '.', '_' or '-'", "agentId")
+    name = "".join("+" + c.lower() if c.isupper() else c for c in agent_id)
+    return data / "agents" / f"{name}.sqlite"
 
 
 def _file_limit() -> int:
