@@ -9,40 +9,26 @@ source: codex-rs, protocol and rollout; a rollback counts user messages, rollout
 """
 
 from collections.abc import Generator, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from shared import jsontext
 from shared.errors import UnknownFormat
 from shared.searchable import message_text
 from shared.transcript import time_of
 from worker.importers.base import Entry, Problems, Source, entries, kind_of, line_id, lines_below, named_below, quoted, said_alike
 from worker.importers.codex_pages import MOST_PAGES, Base, base_of, is_beyond, page_mark, rollout_of
 from worker.importers.codex_pairs import Pairs, Spoken
+from worker.importers.codex_shapes import Shapes, id_in, is_context
 from worker.importers.finishing import Finisher
 from worker.importers.packed import ENDING, plain_name
 
 FORMAT = "codex"
 _TYPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 _BARE = frozenset({"message", "reasoning", "function_call", "function_call_output", "local_shell_call"})  # items before the envelope came
-_CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call", "mcp_tool_call"})
-_RESULTS = frozenset({"function_call_output", "custom_tool_call_output", "mcp_tool_call_output", "tool_search_output"})
 _SPEAKERS = {"user_message": "user", "agent_message": "assistant"}
 _TURN_ENDS = frozenset({"task_complete", "turn_complete", "turn_aborted"})
-_CONTEXT = (  # what a user item holds from its first to its last character when Codex wrote it: codex-rs, contextual_user_message.rs
-    ("<environment_context>", "</environment_context>"),
-    ("<user_instructions>", "</user_instructions>"),
-    ("# AGENTS.md instructions", "</INSTRUCTIONS>"),
-    ("<INSTRUCTIONS>", "</INSTRUCTIONS>"),
-    ("<skill>", "</skill>"),
-    ("<user_shell_command>", "</user_shell_command>"),
-    ("<turn_aborted>", "</turn_aborted>"),
-    ("<subagent_notification>", "</subagent_notification>"),
-    ("<additional_context>", "</additional_context>"),
-)
 
 
 def files(folder: Path) -> Iterator[Path]:
@@ -58,13 +44,13 @@ def read(path: Path, problems: Problems) -> Generator[Source, None, None]:
     first = _first_of_ours(lines, problems, path)
     meta = _meta(first.value)
     base = base_of(meta)
-    session_id, parent_id = _id(meta, "id") or _id(meta, "session_id"), _spawner(meta)
+    session_id, parent_id = id_in(meta, "id") or id_in(meta, "session_id"), _spawner(meta)
     yield Source(
         session_id=session_id or Path(plain_name(path)).stem,
         events=_events(path, problems, first, lines),
         kind="subagent" if parent_id else "main",
         parent_id=parent_id,
-        copied_from=None if base else _id(meta, "forked_from_id") or parent_id,  # what is referred to is not copied
+        copied_from=None if base else id_in(meta, "forked_from_id") or parent_id,  # what is referred to is not copied
         created_at_ms=time_of(meta.get("timestamp")) or time_of(first.value.get("timestamp")),
     )
 
@@ -106,17 +92,12 @@ def _meta(value: dict[str, Any]) -> dict[str, Any]:
     return payload if kind == "session_meta" else value if _is_old_header(value) else {}
 
 
-def _id(holder: object, name: str) -> str | None:
-    value = holder.get(name) if isinstance(holder, dict) else None
-    return value if isinstance(value, str) and value else None
-
-
 def _spawner(meta: dict[str, Any]) -> str | None:
     """The session that spawned this one: a subagent's meta names it in its source."""
     node: object = meta.get("source")
     for name in ("subagent", "thread_spawn"):
         node = node.get(name) if isinstance(node, dict) else None
-    return _id(node, "parent_thread_id") or _id(meta, "parent_thread_id")
+    return id_in(node, "parent_thread_id") or id_in(meta, "parent_thread_id")
 
 
 def _events(path: Path, problems: Problems, first: Entry, lines: Iterator[Entry]) -> Iterator[dict[str, Any]]:
@@ -129,7 +110,7 @@ def _events(path: Path, problems: Problems, first: Entry, lines: Iterator[Entry]
         before = _before(path, meta, base, {path})
         if before is not None:
             yield rollout.goes_on(before)
-        elif _id(meta, "forked_from_id") is None:
+        elif id_in(meta, "forked_from_id") is None:
             problems.note(first.number, f"the rollout {quoted(base.rollout_id)} is not there; what goes on from it follows what is stored")
     yield from rollout.events(first, lines)
 
@@ -146,7 +127,7 @@ def _before(path: Path, meta: dict[str, Any], base: Base, passed: set[Path]) -> 
     except UnknownFormat:
         return None
     own = _meta(first.value)
-    if _id(own, "id") != _id(meta, "id"):
+    if id_in(own, "id") != id_in(meta, "id"):
         return None
     rollout = _Rollout(unheard, first.value.get("timestamp"))
     above = base_of(own)
@@ -172,7 +153,7 @@ class _Rollout:
     leaf: str | None = None
     begun: bool = False
     before_turn: list[str | None] = field(default_factory=list)
-    tool_names: dict[str, str] = field(default_factory=dict)
+    shapes: Shapes = field(default_factory=Shapes)
 
     def __post_init__(self) -> None:
         self.finisher = Finisher(self.problems, self.started)
@@ -209,15 +190,15 @@ class _Rollout:
             yield from pairs.other(Spoken(entry.number, time, {"type": "compaction", "summary": payload.get("message")}))
 
     def _response_item(self, number: int, time: Any, payload: dict[str, Any], pairs: Pairs) -> Iterator[Spoken]:
-        event = self._event(payload)
-        event_id = _id(payload, "id")
+        event = self.shapes.event(payload)
+        event_id = id_in(payload, "id")
         role = event.get("message", {}).get("role") if payload.get("type") == "message" and event["type"] == "message" else None
         said = Spoken(number, time, event, event_id=event_id, role=role, text=message_text(event) if role else "")
         yield from pairs.item(said) if role else pairs.other(said)
 
     def _event_msg(self, number: int, time: Any, payload: dict[str, Any], pairs: Pairs) -> Iterator[Spoken]:
         kind, text = kind_of(payload), payload.get("message")
-        if kind in _SPEAKERS and isinstance(text, str) and not _is_context(text):
+        if kind in _SPEAKERS and isinstance(text, str) and not is_context(text):
             role = _SPEAKERS[kind]
             block = "input_text" if role == "user" else "output_text"
             event = {"type": "message", "message": {"role": role, "content": [{"type": block, "text": text}]}}
@@ -256,56 +237,3 @@ class _Rollout:
         leaf = self.before_turn[first] if first < len(self.before_turn) else self.leaf
         del self.before_turn[first:]
         return leaf
-
-    # -- shapes
-
-    def _event(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """A response item in v3 shape, without id, place and time."""
-        kind = kind_of(payload)
-        if kind == "message" and payload.get("role") in ("user", "assistant") and not _is_context(_first_text(payload)):
-            return _message(payload["role"], payload.get("content"))
-        if kind == "reasoning":
-            return _message("assistant", [{"type": "thinking", "thinking": payload.get("summary")}])
-        if kind in _CALLS:
-            return self._call(payload)
-        if kind in _RESULTS:
-            return self._result(payload)
-        return {"type": "custom", "customType": f"{FORMAT}:{kind}", "data": payload}
-
-    def _call(self, payload: dict[str, Any]) -> dict[str, Any]:
-        call_id, name = _id(payload, "call_id"), _id(payload, "name") or kind_of(payload).removesuffix("_call")
-        if call_id:
-            self.tool_names[call_id] = name
-        arguments = next((payload[key] for key in ("arguments", "input", "action") if key in payload), None)
-        if isinstance(arguments, str) and arguments.lstrip().startswith("{"):
-            with suppress(jsontext.BadJson):  # else it stays as the text it is
-                arguments = jsontext.loads(arguments)
-        return _message("assistant", [{"type": "toolCall", "id": call_id, "name": name, "arguments": arguments}])
-
-    def _result(self, payload: dict[str, Any]) -> dict[str, Any]:
-        call_id, output = _id(payload, "call_id"), payload.get("output")
-        if isinstance(output, dict):
-            output = output.get("content")
-        content = [{"type": "text", "text": output}] if isinstance(output, str) else output if isinstance(output, list) else []
-        name = self.tool_names.pop(call_id, None) if call_id else None
-        return {"type": "message", "message": {"role": "toolResult", "toolCallId": call_id, "toolName": name, "content": content}}
-
-
-def _message(role: str, content: object) -> dict[str, Any]:
-    return {"type": "message", "message": {"role": role, "content": content}}
-
-
-def _first_text(payload: dict[str, Any]) -> str:
-    """All text of an item as it stands, scaffolding and all; "" for an item that is not the user's."""
-    content = payload.get("content")
-    if payload.get("role") != "user":
-        return ""
-    if isinstance(content, str):
-        return content
-    blocks = content if isinstance(content, list) else []
-    return "\n".join(b["text"] for b in blocks if isinstance(b, dict) and isinstance(b.get("text"), str))
-
-
-def _is_context(text: str) -> bool:
-    words = text.strip()
-    return any(words.startswith(start) and words.endswith(end) for start, end in _CONTEXT)
