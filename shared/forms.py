@@ -60,9 +60,14 @@ class Search(Body, frozen=True, kw_only=True):
     cursor: Cursor | None = None
 
 
+SessionKeys = Annotated[list[SessionKey], Meta(min_length=1, max_length=200)]
+
+
 class SearchSessions(Search, frozen=True, kw_only=True):
     """Words to find on the active branches that the caller sees."""
 
+    session_keys: Annotated[SessionKeys | None, Meta(description="look in these sessions only")] = None
+    compat: Annotated[Literal["openclaw"] | None, Meta(description="answer in the shape of OpenClaw's sessions.search")] = None
     caller: Caller | UnsetType = UNSET
 
 
@@ -148,6 +153,26 @@ class Found(Answer, frozen=True, kw_only=True):
     relaxed: Annotated[bool, Meta(description="true: no message has every word, these have some")]
     scope: Annotated[str, Meta(description="the scope that applied")]
     warning: str | UnsetType = UNSET
+
+
+class OpenclawHit(Answer, frozen=True, kw_only=True):
+    """One matching message as OpenClaw's sessions.search has it."""
+
+    session_key: str
+    session_id: str
+    message_id: str
+    role: str
+    timestamp: Annotated[int, Meta(ge=0, description="ms since 1970")]
+    snippet: Annotated[str, Meta(max_length=300)]
+    score: Annotated[float, Meta(description="1 divided by the hit's place in this answer: it orders the hits and tells nothing else")]
+
+
+class FoundForOpenclaw(Answer, frozen=True, kw_only=True):
+    """A page of hits in the shape of OpenClaw's sessions.search."""
+
+    results: list[OpenclawHit]
+    indexing: Annotated[bool, Meta(description="only where true: results may be incomplete")] | UnsetType = UNSET
+    truncated: Annotated[bool, Meta(description="only where true: there are more hits")] | UnsetType = UNSET
 
 
 class Message(Answer, frozen=True, kw_only=True):

@@ -36,12 +36,14 @@ ROLES = ("user", "assistant")
 class SearchRequest:
     """A search as asked. after_ms is inclusive, before_ms is not; scope None is the widest the caller may have.
 
-    agent_id, session_key: look there only; one that the caller does not see holds nothing, like one that is not there.
+    agent_id, session_key, session_keys: look there only, in what all that are given hold together; one that the caller does not see
+    holds nothing, like one that is not there.
     """
 
     query: str
     agent_id: str | None = None
     session_key: str | None = None
+    session_keys: frozenset[str] | None = None
     role: str | None = None
     after_ms: int | None = None
     before_ms: int | None = None
@@ -51,6 +53,13 @@ class SearchRequest:
     scope: str | None = None
     limit: int = 10
     cursor: str | None = None
+
+    @property
+    def named(self) -> frozenset[str] | None:
+        """The keys of the only sessions to look in; None: nothing is said of keys."""
+        if self.session_key is None:
+            return self.session_keys
+        return frozenset({self.session_key} if self.session_keys is None else {self.session_key} & self.session_keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,28 +125,32 @@ def _parts(
     store: Store, visible: Visible, request: SearchRequest, catalogue: Catalogue, now_ms: int, opened: ExitStack
 ) -> list[Part]:
     """Each visible agent's database, open in one read transaction, with its visible sessions inside the request's filters."""
-    only = None
-    if request.session_key is not None:
-        with store.registry_reader() as conn:
-            claim = registry.latest_claim(conn, request.session_key)
-        only = claim.agent_id if claim and visible.sees(claim.agent_id, request.session_key) else ""
+    keys = visible.keys if request.named is None else _named(store, visible, request.named)
     parts = []
-    for agent_id in visible.agents():
-        if only is not None and agent_id != only:
-            continue
+    for agent_id in visible.agents() if request.named is None else sorted(keys):
         if request.agent_id is not None and agent_id != request.agent_id:
             continue
-        keys = frozenset({request.session_key}) if request.session_key is not None else visible.keys.get(agent_id)
         path = store.agent_path(agent_id)
         conn = opened.enter_context(store.reader(agent_id))
         store.adopt(conn, agent_id, catalogue, now_ms)
         opened.enter_context(read_transaction(conn, path))
-        sessions = search.known_numbers(conn, store.trees, agent_id, keys)
+        sessions = search.known_numbers(conn, store.trees, agent_id, keys.get(agent_id))
         pending = search.pending(conn, sessions, now_ms, ENQUEUED)
         if projection.condemned(conn):  # everything is owed, and what is left of the index is not to be trusted
             sessions = replace(sessions, numbers=())
         parts.append(Part(agent_id, path, conn, sessions, pending))
     return parts
+
+
+def _named(store: Store, visible: Visible, keys: frozenset[str]) -> dict[str, frozenset[str]]:
+    """Those of the keys that are visible, by the agents that own them."""
+    found: dict[str, set[str]] = {}
+    with store.registry_reader() as conn:
+        claims = [claim for key in keys if (claim := registry.latest_claim(conn, key))]
+    for claim in claims:
+        if visible.sees(claim.agent_id, claim.session_key):
+            found.setdefault(claim.agent_id, set()).add(claim.session_key)
+    return {agent_id: frozenset(of_agent) for agent_id, of_agent in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +185,8 @@ class _Search:
         self._owing = _Owing.of([part.pending for part in parts])
         self._bound_to = [
             "search", caller.agent_id, caller.session_key, caller.sandboxed, caller.owner, visible.scope, request.query,
-            request.agent_id, request.session_key, request.role, request.after_ms, request.before_ms, request.match, request.order,
-            request.group,
+            request.agent_id, None if request.named is None else sorted(request.named), request.role, request.after_ms,
+            request.before_ms, request.match, request.order, request.group,
         ]  # fmt: skip
 
     def answer(self) -> SearchAnswer:
@@ -203,7 +216,7 @@ class _Search:
         request = self._request
         stream = Stream(
             self._parts, wanted, self._filter(), self._catalogue, resume,
-            by_relevance=request.order == "relevance", by_session=request.group == "session", demotes=request.session_key is None,
+            by_relevance=request.order == "relevance", by_session=request.group == "session", demotes=request.named is None,
         )  # fmt: skip
         return Hits.of(stream, request.limit)
 

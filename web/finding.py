@@ -25,6 +25,7 @@ from web.search import search as find
 
 CALLER_FIELDS = ("callerAgent", "callerSession", "sandboxed")
 NARROWING = ("match", "order", "group", "role", "scope", "agentId", "sessionKey", "after", "before")
+FOR_PROGRAMS = ("compat", "sessionKeys")  # fields of a search that the page does not take
 RECENT_SESSIONS = 12
 OFFERED_SESSIONS = 100  # that the fields for an agent and a session suggest
 AT_LEAST = 1000  # sessions that are being indexed; beyond it the search verb stops counting
@@ -81,7 +82,7 @@ def _seen(asked: Asked) -> tuple[Row, int, dict[str, str]]:
 
 def _meant(asked: Asked) -> Asked:
     """The address as the verb takes it."""
-    meant = {"group": "session", **asked}
+    meant = {"group": "session", **{name: value for name, value in asked.items() if name not in FOR_PROGRAMS}}
     if re.fullmatch(r"\d{4}-\d\d-\d\d", asked.get("before", ""), re.ASCII):
         with suppress(ValueError, OverflowError):  # what is no day stays as it is, and the verb says so
             meant["before"] = (date.fromisoformat(asked["before"]) + timedelta(days=1)).isoformat()

@@ -17,7 +17,7 @@ from web.auth import NEEDED
 from web.call import Reply
 from web.documents import program_version
 from web.protocol import MAX_BATCH, Out, Protocol, Routing, unreadable
-from web.reading import read_bytes
+from web.reading import read_bytes, refuse_query
 from web.routes import answered
 from web.services import Services, services
 from web.toolcalls import call_tool
@@ -44,6 +44,7 @@ def _view() -> Response:
 
 
 def _out(here: Services, credential: Credential) -> Out:
+    refuse_query()
     data = read_bytes()
     try:
         value = jsontext.loads(data or b"")

@@ -49,7 +49,7 @@ def _described(operation: Any, method: str) -> dict[str, Any]:
         "security": [{kind: []} for kind in KINDS if kind in operation.kinds],
         "responses": {str(operation.status): _success(operation), **_failures(operation, method)},
     }
-    if parameters := [*_path_parameters(operation), *(_query_parameters(operation) if method == "GET" else _header_parameters(operation))]:
+    if parameters := [*_path_parameters(operation), *(_query_parameters(operation) if method == "GET" else _beside_the_body(operation))]:
         described["parameters"] = parameters
     if method == "POST":
         schema = _ref(operation.body)
@@ -58,7 +58,11 @@ def _described(operation: Any, method: str) -> dict[str, Any]:
 
 
 def _success(operation: Any) -> dict[str, Any]:
-    schema = _ref(operation.answer) if operation.answer else ({"type": "object"} if "json" in operation.media else {"type": "string"})
+    schema: dict[str, Any] = {"type": "object"} if "json" in operation.media else {"type": "string"}
+    if operation.answer:
+        schema = _ref(operation.answer)
+    if operation.compatible:
+        schema = {"anyOf": [schema, _ref(operation.compatible)]}
     answer: dict[str, Any] = {"description": _sentence(operation.answer), "content": {operation.media.split(";")[0]: {"schema": schema}}}
     if operation.retry_after:
         answer["headers"] = {"Retry-After": {"description": "seconds; while `indexing` is true", "schema": {"type": "integer"}}}
@@ -102,6 +106,17 @@ def _path_parameters(operation: Any) -> list[dict[str, Any]]:
     return [{"name": "id", "in": "path", "required": True, "schema": {"type": "string", "pattern": "^[0-9a-f]{1,64}$"}}]
 
 
+def _beside_the_body(operation: Any) -> list[dict[str, Any]]:
+    """What a POST takes in its address and its headers."""
+    return [*_compat(operation), *_header_parameters(operation)]
+
+
+def _compat(operation: Any) -> list[dict[str, Any]]:
+    if not operation.compatible:
+        return []
+    return [{"name": "compat", "in": "query", "required": False, **_parameter(parameters_of(operation.body)["compat"])}]
+
+
 def _header_parameters(operation: Any) -> list[dict[str, Any]]:
     if not operation.idempotent:
         return []
@@ -133,7 +148,7 @@ def _schemas(operations: Iterable[Any]) -> dict[str, Any]:
     structs = [answers.Problem]
     for operation in operations:
         structs += [operation.body] if "POST" in operation.methods else []
-        structs += [operation.answer] if operation.answer else []
+        structs += [answer for answer in (operation.answer, operation.compatible) if answer]
     unique = list(dict.fromkeys(structs))
     return msgspec.json.schema_components(unique, ref_template="#/components/schemas/{name}")[1]
 

@@ -36,6 +36,7 @@ class Operation:
     methods: tuple[str, ...] = ("GET",)
     body: type[forms.Body] = bodies.Nothing
     answer: type[forms.Answer] | None = None  # None: a document of its own, of the type `media`
+    compatible: type[forms.Answer] | None = None  # the answer in another program's shape, where `compat` asks for it
     status: int = 200
     errors: tuple[int, ...] = ()  # beyond those that every operation with a body or a credential may answer
     acts: bool = False  # changes something for operators: closed to read-only tokens
@@ -103,6 +104,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Find messages on the active branches that the caller sees",
         body=forms.SearchSessions,
         answer=forms.Found,
+        compatible=forms.FoundForOpenclaw,
         verb=search.search,
         retry_after=True,
     ),

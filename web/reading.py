@@ -24,10 +24,12 @@ B = TypeVar("B", bound=Body)
 
 MAX_BODY_BYTES = 4 << 20
 MAX_PARAMETERS = 64
+NO_QUERY = "this path takes no query parameters; its fields go into the body"
 CALLER_PARAMETERS = {"callerAgent": "agentId", "callerSession": "sessionKey", "sandboxed": "sandboxed"}
 _BYTE_LIMITS = {
     "session_key": MAX_KEY_BYTES,
     "spawned_by": MAX_KEY_BYTES,
+    "session_keys": MAX_KEY_BYTES,
     "session_id": MAX_ID_BYTES,
     "new_session_id": MAX_ID_BYTES,
     "message_id": MAX_ID_BYTES,
@@ -38,24 +40,42 @@ _BYTE_LIMITS = {
 def read_body(shape: type[B]) -> B:
     """The JSON body of this request as `shape`; an absent body is an empty object where no field is required.
 
+    `compat`, where the shape has it, may stand in the address instead, so that a client switches by address alone.
     raises: UnsupportedMediaType, RequestEntityTooLarge, BadForm naming the field and what it must be.
     """
+    beside = _in_address(shape)
     data = read_bytes()
     if data is None:
-        return convert({}, shape)
+        return convert(beside, shape)
     try:
-        return convert(jsontext.loads(data), shape)
+        body = jsontext.loads(data)
+        return convert({**body, **beside} if isinstance(body, dict) else body, shape)
     except jsontext.BadJson as e:
         raise BadForm(f"the body is no JSON that can be read: {e}") from None
+
+
+def _in_address(shape: type[Body]) -> dict[str, Any]:
+    """What of a body stands in the query string: `compat` or nothing. raises: BadForm for anything else there."""
+    given = query_pairs() if request.query_string else []
+    if not given:
+        refuse_query()
+        return {}
+    if "compat" not in shape.__struct_fields__ or [name for name, _ in given] != ["compat"]:
+        raise BadForm(NO_QUERY)
+    return dict(given)
+
+
+def refuse_query() -> None:
+    """raises: BadForm for a query string beside a body."""
+    if request.query_string:
+        raise BadForm(NO_QUERY)
 
 
 def read_bytes() -> bytes | None:
     """The bytes of this request's body, which says that it is JSON; None for a body that was left out.
 
-    raises: UnsupportedMediaType, RequestEntityTooLarge, ClientDisconnected for half a body, BadForm for a query string beside it.
+    raises: UnsupportedMediaType, RequestEntityTooLarge, ClientDisconnected for half a body.
     """
-    if request.query_string:
-        raise BadForm("this path takes no query parameters; its fields go into the body")
     data = request.get_data(cache=False)
     if len(data) > MAX_BODY_BYTES:
         raise RequestEntityTooLarge
@@ -86,9 +106,12 @@ def read_query(shape: type[B], pairs: Iterable[tuple[str, str]] | None = None) -
     for name, text in query_pairs() if pairs is None else pairs:
         if name not in parameters:
             raise BadForm(f"unknown query parameter {_quoted(name)}{_known({'properties': parameters})}", _short(name))
-        if name in given:
+        if "array" in _types(parameters[name]):
+            given.setdefault(name, []).append(text)
+        elif name in given:
             raise BadForm(f"query parameter {name} is given more than once", name)
-        given[name] = _value(name, text, parameters[name])
+        else:
+            given[name] = _value(name, text, parameters[name])
     if caller := {field: given.pop(name) for name, field in CALLER_PARAMETERS.items() if name in given}:
         given["caller"] = caller
         for name in ("callerAgent", "callerSession"):
@@ -210,9 +233,14 @@ def _check_bytes(made: Body) -> None:
         value = getattr(made, name)
         if isinstance(value, Body):
             _check_bytes(value)
-        elif isinstance(value, str) and name in _BYTE_LIMITS and len(value.encode()) > _BYTE_LIMITS[name]:
+        elif name in _BYTE_LIMITS and any(len(text.encode()) > _BYTE_LIMITS[name] for text in _texts(value)):
             field = msgspec.structs.fields(type(made))[made.__struct_fields__.index(name)].encode_name
             raise BadRequest(f"{field} must have at most {_BYTE_LIMITS[name]} bytes of UTF-8", field)
+
+
+def _texts(value: Any) -> list[str]:
+    """The strings that a field holds."""
+    return [value] if isinstance(value, str) else [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
 def _known(schema: Schema) -> str:

@@ -5,6 +5,7 @@ from shared.search import SearchRequest, search_sessions
 from web.auth import caller_of
 from web.call import Call, Reply, given
 from web.figures import INCOMPLETE, REDACTIONS, SEARCHES
+from web.openclaw import as_openclaw
 from web.times import milliseconds
 
 
@@ -15,6 +16,7 @@ def search(call: Call[SearchSessions]) -> Reply:
         body.query,
         after_ms=milliseconds("after", body.after),
         before_ms=milliseconds("before", body.before),
+        session_keys=frozenset(body.session_keys) if body.session_keys is not None else None,
         **given(body, "agent_id", "session_key", "role", "match", "order", "group", "scope", "limit", "cursor"),
     )
     caller, figures = caller_of(call.credential, body.caller), call.services.together.figures
@@ -28,4 +30,4 @@ def search(call: Call[SearchSessions]) -> Reply:
     for agent_id in answer.drain:
         call.queue.enqueue_drain(agent_id, call.now_ms)
     retry = {} if answer.retry_after_s is None else {"Retry-After": str(answer.retry_after_s)}
-    return Reply(answer.body, headers=retry)
+    return Reply(as_openclaw(answer.body) if body.compat == "openclaw" else answer.body, headers=retry)
