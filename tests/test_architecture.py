@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-TOPS = ("shared", "web", "worker", "bench")
+TOPS = ("shared", "web", "worker", "bench", "docs")
 MAX_LINES = 400  # past it there is a second job inside
 
 # Decide and compute; they know no row and no file, so that a table of cases is all they need for a test. A module named after one of

@@ -1,4 +1,4 @@
-"""README.md and DEVELOPERS.md are in step with the code: commands, settings, routes, formats, files, and every answer that is shown."""
+"""The README, DEVELOPERS.md and docs/ are in step with the code: commands, settings, formats, files, and every answer that is shown."""
 
 import json
 import re
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from docs.__main__ import main
 from shared.config import Settings
 from shared.tokens import issue_token
 from web import create_app
@@ -23,6 +24,9 @@ from worker.importers import FORMATS
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
 DEVELOPERS = (ROOT / "DEVELOPERS.md").read_text("utf-8")
+PAGES = {path.name: path.read_text("utf-8") for path in [ROOT / "README.md", ROOT / "DEVELOPERS.md", *sorted((ROOT / "docs").glob("*.md"))]}
+ALL = "\n".join(PAGES.values())
+PRINTED = {"http.md", "cli.md"}  # from the code
 OF_THE_MOMENT = {"createdAt", "updatedAt"}  # fields of the examples whose values are another time's
 
 
@@ -32,14 +36,19 @@ def test_the_settings_table_has_every_variable_with_its_default_and_no_other():
     assert shown == {f"`SESSION_SEARCH_{name}`": default for name, default in variables().items()}
 
 
-def test_the_table_of_paths_has_every_operation_and_no_other():
-    shown = set()
-    for row in table_rows("Every path"):
-        for methods, path in re.findall(r"`((?:GET|POST)`(?: or `GET)?) (/[^`]*)`", row[0]):
-            shown |= {(method, path) for method in re.findall("GET|POST", methods)}
-        shown |= {(found[1], found[2]) for found in re.finditer(r"`(GET|POST) (/[^`]*)`", row[0])}
+def test_the_references_are_as_the_code_has_them(capsys):
+    assert main(["--check"]) == 0, capsys.readouterr().out
 
-    assert shown == {(method, operation.path) for operation in OPERATIONS for method in operation.methods}
+
+def test_the_http_reference_has_every_operation_and_says_what_each_field_is():
+    for operation in OPERATIONS:
+        assert f"### `{' or '.join(operation.methods)} {operation.path}`" in PAGES["http.md"]
+    assert not re.search(r"^\| `\w+` \|  ?\|", PAGES["http.md"], re.MULTILINE)
+
+
+def test_the_command_reference_says_what_every_option_does():
+    assert len(re.findall(r"^\| `-", PAGES["cli.md"], re.MULTILINE)) > 40
+    assert re.findall(r"^\| `(-[^`]*)` \|  \|", PAGES["cli.md"], re.MULTILINE) == []
 
 
 def test_every_page_for_people_is_named(client):
@@ -56,7 +65,7 @@ def test_the_table_of_commands_has_every_command_and_no_other():
 
 
 def test_every_command_line_shown_is_one_the_program_has():
-    used = {found for found in re.findall(r"session-search ([a-z-]+)", README + DEVELOPERS) if found not in ("is", "stores")}
+    used = {found for found in re.findall(r"session-search ([a-z-]+)", ALL) if found not in ("is", "stores")}
 
     assert used <= set(COMMANDS)
 
@@ -75,8 +84,8 @@ def test_the_formats_named_are_those_that_can_be_imported():
 
 
 def test_every_file_that_is_named_exists():
-    words = set(re.findall(r"[\w./-]+/[\w./-]*", README + DEVELOPERS)) | set(re.findall(r"`([\w-]+\.(?:py|md|txt|toml))`", README + DEVELOPERS))
-    named = {word for word in words if re.match(r"(?:shared|web|worker|tests|\.ci)/", word)}
+    words = set(re.findall(r"[\w./-]+/[\w./-]*", ALL)) | set(re.findall(r"`([\w-]+\.(?:py|md|txt|toml))`", README + DEVELOPERS))
+    named = {word for word in words if re.match(r"(?:shared|web|worker|tests|docs|deploy|\.ci)/", word)}
 
     assert len(named) > 20
     assert [word for word in sorted(named) if not (ROOT / word.rstrip(".")).exists()] == []
@@ -93,37 +102,59 @@ def test_the_readme_has_exactly_two_commands_that_make_the_venv_and_all_shell_pa
     making = [block for block in blocks(README, "sh") if block.startswith("python3 -m venv")]
 
     assert len(making) == 2 and all(block.count("\n") == 1 for block in making)
-    for block in blocks(README, "sh") + blocks(DEVELOPERS, "sh"):
+    for block in blocks(ALL, "sh"):
         assert subprocess.run(["bash", "-n"], input=block, text=True, capture_output=True, check=False).stderr == ""
 
 
-def test_every_answer_shown_is_the_answer_to_the_request_above_it(client, platform):
-    asked, shown = 0, README[README.index("## The API by example") :]
+@pytest.mark.parametrize(
+    ("shown", "fewest"), [(README[README.index("## The API in short") :], 3), (PAGES["by-example.md"], 9)], ids=["README", "by example"]
+)
+def test_every_answer_shown_is_the_answer_to_the_request_above_it(client, platform, shown, fewest):
+    asked, made = 0, "ferry-1"  # the session's id, which a first append makes up
     for found in re.finditer(r"```sh\n(ask .*?)```\n\n```json\n(.*?)```", shown, re.DOTALL):
         _, path, body = shlex.split(found[1])
 
         answer = client.post(path, json=json.loads(body), headers={"Authorization": f"Bearer {platform}"})
 
-        assert answer.get_json(force=True) == same_moment(json.loads(found[2]), answer.get_json(force=True)), path
+        real = answer.get_json(force=True)
+        made = real.get("sessionId", made) if path.endswith("/append") else made
+        assert real == same_moment(json.loads(found[2].replace("ferry-1", made)), real), path
         asked += 1
-    assert asked == len(blocks(shown, "json")) >= 9
+    assert asked == len(blocks(shown, "json")) == fewest
 
 
 def test_every_dependency_has_a_version_in_the_constraints_file():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     needed = project["dependencies"] + [one for extra in project["optional-dependencies"].values() for one in extra]
-    pinned = {line.split("==")[0].lower().replace("_", "-") for line in (ROOT / "constraints.txt").read_text("utf-8").split("\n") if "==" in line}
+    pinned = {
+        line.split("==")[0].lower().replace("_", "-") for line in (ROOT / "constraints.txt").read_text("utf-8").split("\n") if "==" in line
+    }
 
     assert [one for one in needed if re.split(r"[<>=\[]", one)[0].lower() not in pinned] == []
 
 
-@pytest.mark.parametrize("text", [README, DEVELOPERS], ids=["README", "DEVELOPERS"])
-def test_no_line_is_too_long_to_read_and_no_link_leads_nowhere(text):
-    assert [line for line in text.split("\n") if len(line) > 150] == []
-    assert [link for link in re.findall(r"\]\(([^)#:]+)\)", text) if not (ROOT / link).exists()] == []
+@pytest.mark.parametrize("name", PAGES)
+def test_no_line_is_too_long_to_read_and_no_link_leads_nowhere(name):
+    folder = ROOT if name.isupper() or (ROOT / name).exists() else ROOT / "docs"
+    lines = [line for line in PAGES[name].split("\n") if len(line) > 150 and not (line.startswith("|") and folder != ROOT)]
+
+    assert lines == []
+    for path, heading in re.findall(r"\]\(([^)#:]*)(?:#([^)]+))?\)", PAGES[name]):
+        target = folder / path if path else folder / name
+        assert target.exists(), path
+        assert not heading or heading in anchors(target.read_text("utf-8")), heading
+
+
+def test_every_page_of_the_manual_is_linked_from_the_readme():
+    assert [name for name in PAGES if f"docs/{name})" not in README and not (ROOT / name).exists()] == []
 
 
 # -- the documents
+
+
+def anchors(text: str) -> set[str]:
+    """The addresses of a page's headings, as they are made from their words."""
+    return {re.sub(r"[^\w -]", "", found.lower()).replace(" ", "-") for found in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
 
 
 def blocks(text: str, language: str) -> list[str]:

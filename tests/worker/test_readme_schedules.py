@@ -1,4 +1,4 @@
-"""The README's crontab line and systemd unit are run as they are written, with the folder and the program of this machine in them."""
+"""The manual's crontab line and systemd unit are run as they are written, with the folder and the program of this machine in them."""
 
 import os
 import re
@@ -13,12 +13,12 @@ import pytest
 from shared.cron import parse
 from tests.conftest import World, message
 
-README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+MANUAL = (Path(__file__).parents[2] / "docs" / "operating.md").read_text("utf-8")
 BIN = Path(sys.executable).parent
 
 
 def block(kind: str) -> str:
-    found = re.search(rf"```{kind}\n(.*?)```", README, re.DOTALL)
+    found = re.search(rf"```{kind}\n(.*?)```", MANUAL, re.DOTALL)
     assert found is not None, kind
     return found[1]
 
