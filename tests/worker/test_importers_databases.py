@@ -3,10 +3,12 @@
 import json
 import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from shared.errors import UnreadableSource
 from shared.searchable import message_items, message_text
@@ -32,7 +34,7 @@ from tests.worker.formats import (
     talk,
 )
 from worker.importers import FORMATS
-from worker.importers.base import Problems
+from worker.importers.base import MAX_LINE_BYTES, Problems
 from worker.importing import import_paths, render_report
 
 NOW_MS = 1_790_000_000_000
@@ -634,6 +636,44 @@ def test_an_agents_database_gives_its_transcripts_under_their_ids_with_what_the_
     assert (row(world, "skipper", "s1").kind, row(world, "skipper", "s1").spawned_by) == ("subagent", "agent:skipper:m1")
     found = world.search(Caller("skipper", "agent:skipper:m1"), "gamma", scope="tree")
     assert found["pendingSessions"] == 2
+
+
+PACKING = OPENCLAW.replace("event_json TEXT,", "event_json TEXT, event_zstd BLOB, event_utf8_bytes INTEGER,")
+
+
+def packed_events(pack: Callable[[bytes], bytes]) -> dict[str, list[tuple]]:
+    """A present database's rows: of three messages the second is packed."""
+    stored = events("m1", "alpha", "beta", "gamma")
+    rows = [(own, seq, None, pack(line.encode()), len(line), at) if "beta" in line else (own, seq, line, None, None, at) for own, seq, line, at in stored]
+    return {"session_windows": [("m1", "agent:skipper:main", None, None, None)], "transcript_events": rows}
+
+
+def test_a_long_event_that_is_packed_in_its_row_is_read(world, tmp_path):
+    agent_database(tmp_path, "skipper", PACKING, packed_events(zstandard.ZstdCompressor().compress))
+
+    report = take(world, "openclaw", tmp_path)
+    world.reconcile_all("skipper")
+
+    assert (report.exit_code, report.total("added"), report.skipped) == (0, 3, 0)
+    assert len(world.search(Caller("skipper", "agent:skipper:m1"), "beta")["results"]) == 1
+
+
+@pytest.mark.parametrize(
+    "pack",
+    [
+        lambda line: zstandard.ZstdCompressor().compress(line)[:-4],
+        lambda line: b"no frame at all",
+        lambda line: zstandard.ZstdCompressor().compress(b"[" * (MAX_LINE_BYTES + 1)),
+        lambda line: b"",
+    ],
+    ids=["cut off", "no frame", "a bomb", "empty"],
+)
+def test_a_packed_event_that_cannot_be_unpacked_is_skipped_and_its_neighbours_come_in(world, tmp_path, pack):
+    agent_database(tmp_path, "skipper", PACKING, packed_events(pack))
+
+    report = take(world, "openclaw", tmp_path)
+
+    assert (report.exit_code, report.total("added"), report.skipped) == (0, 2, 1)
 
 
 def test_a_transcript_that_moved_from_its_file_to_the_database_is_the_same(world, tmp_path):

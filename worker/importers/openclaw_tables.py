@@ -1,7 +1,7 @@
 """OpenClaw's database of an agent, agents/ID/agent/openclaw-agent.sqlite: the events of every transcript, and the index of the sessions.
 
-An event stands there as the line it was in a transcript file. Two layouts are known: the first with tables sessions and session_entries,
-and the present one with session_windows and session_nodes.
+An event stands there as the line it was in a transcript file; a long one is packed with zstd, in a column of its own. Two layouts are
+known: the first with tables sessions and session_entries, and the present one with session_windows and session_nodes.
 source: OpenClaw, src/state/openclaw-agent-schema.sql and openclaw-agent-db.paths.ts.
 """
 
@@ -16,8 +16,9 @@ from shared.config import AGENT_ID
 from shared.errors import UnknownFormat, UnreadableSource
 from shared.store.connect import open_foreign
 from worker.importers import shapes
-from worker.importers.base import Entry, Problems
+from worker.importers.base import MAX_LINE_BYTES, Entry, Problems
 from worker.importers.openclaw_index import Index, told
+from worker.importers.packed import unpacked
 from worker.importers.tables import Tables, text_of
 
 FILE = "openclaw-agent.sqlite"
@@ -109,14 +110,25 @@ def _agent(path: Path, tables: Tables) -> str | None:
 
 
 def _entries(tables: Tables, session_id: str, problems: Problems) -> Generator[Entry, None, None]:
-    for row in tables.rows("transcript_events", "seq, event_json", where="session_id = ?", values=(session_id,), order="seq"):
+    wanted = "seq, event_json, event_zstd"
+    for row in tables.rows("transcript_events", wanted, where="session_id = ?", values=(session_id,), order="seq"):
         number = row["seq"] if isinstance(row["seq"], int) else 0
         try:
-            value = jsontext.loads(text_of(row["event_json"]) or "")
+            value = jsontext.loads(_line(row))
             reason = "not a JSON object"
         except jsontext.BadJson as e:
             value, reason = None, f"not valid JSON ({e})"
+        except UnreadableSource as e:
+            value, reason = None, str(e)
         if isinstance(value, dict):
             yield Entry(number, 0, value)
         else:
             problems.skip(number, f"event {number} of session {session_id}: {reason}")
+
+
+def _line(row: dict[str, Any]) -> str | bytes:
+    """The event's line. raises: UnreadableSource for a packed one that cannot be unpacked."""
+    packed = row["event_zstd"]
+    if row["event_json"] is None and isinstance(packed, bytes):
+        return unpacked(packed, MAX_LINE_BYTES)
+    return text_of(row["event_json"]) or ""

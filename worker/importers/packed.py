@@ -32,6 +32,15 @@ def plain_name(path: Path) -> str:
     return path.name.removesuffix(ENDING)
 
 
+def unpacked(packed: bytes, most: int) -> bytes:
+    """The content of one packed value. raises: UnreadableSource for one that is damaged, cut off, or unpacks to more than `most` bytes."""
+    with io.BufferedReader(_Unpacked(io.BytesIO(packed)), _BUFFER) as content:
+        found = content.read(most + 1)
+    if len(found) > most:
+        raise UnreadableSource(f"the packed value unpacks to more than {most:,} bytes")
+    return found
+
+
 class _Unpacked(io.RawIOBase):
     """The bytes of every frame of a packed file. raises: UnreadableSource while they are read."""
 
