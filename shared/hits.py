@@ -44,8 +44,10 @@ class Hits:
 
 
 def _hit(stream: Stream, entry: Entry) -> dict[str, Any] | None:
-    """What a caller gets of a match; None for a payload that another program just made unreadable."""
+    """What a caller gets of a match; None for one just deleted or made unreadable by another program."""
     row = entry.part.read(search.hit_row, entry.candidate)
+    if row is None:
+        return None
     try:
         text = stream.shown_text(row.payload)
     except jsontext.BadJson:

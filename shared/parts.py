@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
@@ -21,22 +22,30 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One agent's database in one read transaction, with the visible sessions inside the filters."""
+    """One agent's database with the visible sessions inside the filters.
+
+    conn: in one read transaction for the whole request; None: the database is opened for each reading by `open`, for a request over more
+    agents than may be open at once.
+    """
 
     agent_id: str
     path: Path
-    conn: sqlite3.Connection
+    conn: sqlite3.Connection | None
+    open: Callable[[], AbstractContextManager[sqlite3.Connection]]
     sessions: Sessions
     pending: Pending
 
     def read(self, function: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **named: P.kwargs) -> T:
         """What a store function finds in this database; its failures carry the file's name."""
         with failures_named(self.path):
-            return function(self.conn, *args, **named)
+            if self.conn is not None:
+                return function(self.conn, *args, **named)
+        with self.open() as conn:
+            return function(conn, *args, **named)
 
     def its(self, narrowed: Filter) -> Filter:
-        """The filter, on the visible sessions of this database."""
-        return replace(narrowed, sessions=self.sessions, settled=not self.pending.sessions)
+        """The filter, on the visible sessions of this database. Where something may have changed meanwhile, marks are looked at."""
+        return replace(narrowed, sessions=self.sessions, settled=self.conn is not None and not self.pending.sessions)
 
 
 Found = list[tuple[Part, Candidate]]
@@ -75,6 +84,8 @@ class Confirmed:
 
     def _matches(self, part: Part, candidate: Candidate) -> bool:
         row = part.read(search.hit_row, candidate)
+        if row is None:
+            return False
         try:
             text = self.shown_text(row.payload)
         except jsontext.BadJson:

@@ -6,6 +6,7 @@ alone. The answer never waits for work that is owed: it says so, and names what 
 
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from shared import cursors, redaction
@@ -124,21 +125,23 @@ def _parse(text: str, catalogue: Catalogue) -> Query:
 def _parts(
     store: Store, visible: Visible, request: SearchRequest, catalogue: Catalogue, now_ms: int, opened: ExitStack
 ) -> list[Part]:
-    """Each visible agent's database, open in one read transaction, with its visible sessions inside the request's filters."""
+    """Each visible agent's database with its visible sessions inside the filters; as many as may be are open in one read transaction."""
     keys = visible.keys if request.named is None else _named(store, visible, request.named)
-    parts = []
+    parts: list[Part] = []
     for agent_id in visible.agents() if request.named is None else sorted(keys):
         if request.agent_id is not None and agent_id != request.agent_id:
             continue
-        path = store.agent_path(agent_id)
-        conn = opened.enter_context(store.reader(agent_id))
-        store.adopt(conn, agent_id, catalogue, now_ms)
-        opened.enter_context(read_transaction(conn, path))
-        sessions = search.known_numbers(conn, store.trees, agent_id, keys.get(agent_id))
-        pending = search.pending(conn, sessions, now_ms, ENQUEUED)
-        if projection.condemned(conn):  # everything is owed, and what is left of the index is not to be trusted
-            sessions = replace(sessions, numbers=())
-        parts.append(Part(agent_id, path, conn, sessions, pending))
+        path, held = store.agent_path(agent_id), len(parts) < store.held_at_once
+        with ExitStack() as briefly:
+            opening = opened if held else briefly
+            conn = opening.enter_context(store.reader(agent_id))
+            store.adopt(conn, agent_id, catalogue, now_ms)
+            opening.enter_context(read_transaction(conn, path))
+            sessions = search.known_numbers(conn, store.trees, agent_id, keys.get(agent_id))
+            pending = search.pending(conn, sessions, now_ms, ENQUEUED)
+            if projection.condemned(conn):  # everything is owed, and what is left of the index is not to be trusted
+                sessions = replace(sessions, numbers=())
+        parts.append(Part(agent_id, path, conn if held else None, partial(store.reader, agent_id), sessions, pending))
     return parts
 
 

@@ -132,17 +132,22 @@ class Stream:
             equal = [(part, c) for _, _, part, c in group]
             ids = self._event_ids(equal)
             keyed = [
-                Entry(part, c, stage, (s, t, event_id, part.agent_id, session_id))
+                Entry(part, c, stage, (s, t, *named))
                 for part, c in equal
-                for event_id, session_id in [ids[part.agent_id, c.message_no]]
+                if (named := ids.get((part.agent_id, c.message_no)))
             ]
             yield from sorted(keyed, key=lambda entry: entry.key)
 
-    def _event_ids(self, found: Found) -> dict[tuple[str, int], tuple[str, str]]:
+    def _event_ids(self, found: Found) -> dict[tuple[str, int], tuple[str, str, str]]:
+        """For each candidate that is still there: its event id, agent id and session id, which decide among equals."""
         numbers: dict[str, tuple[Part, list[int]]] = {}
         for part, c in found:
             numbers.setdefault(part.agent_id, (part, []))[1].append(c.message_no)
-        return {(part.agent_id, n): ids for part, of_part in numbers.values() for n, ids in part.read(search.event_ids, of_part).items()}
+        return {
+            (part.agent_id, n): (event_id, part.agent_id, session_id)
+            for part, of_part in numbers.values()
+            for n, (event_id, session_id) in part.read(search.event_ids, of_part).items()
+        }
 
     def _once_a_session(self, entries: Iterator[Entry]) -> Iterator[Entry]:
         seen: set[tuple[str, int]] = set()
@@ -195,9 +200,9 @@ class Stream:
             ids = part.read(search.event_ids, [c.message_no for c in kept])
             for _, same_time in groupby(kept, key=lambda c: c.time_ms):
                 keyed = [
-                    Entry(part, c, stage, (-c.time_ms, event_id, part.agent_id, session_id))
+                    Entry(part, c, stage, (-c.time_ms, named[0], part.agent_id, named[1]))
                     for c in same_time
-                    for event_id, session_id in [ids[c.message_no]]
+                    if (named := ids.get(c.message_no))
                 ]
                 yield from sorted(keyed, key=lambda entry: entry.key)
             narrowed = replace(narrowed, high=time_floor(found[-1].time_ms) - 1)

@@ -65,7 +65,9 @@ class Store:
         self._ready: dict[Path, FileId] = {}
         self._cursor_key: bytes | None = None
         self.trees = Trees()
-        self._max_idle = min(MAX_IDLE, max(16, _file_limit() // 4))
+        limit = _file_limit()
+        self._max_idle = min(MAX_IDLE, max(8, limit // 8))
+        self.held_at_once = max(2, limit // 64)  # databases that a request may keep open, so that those of all threads together fit
 
     # ------------------------------------------------------------------------------------------------ files
 

@@ -295,9 +295,10 @@ class HitRow:
     title: str | None
 
 
-def hit_row(conn: sqlite3.Connection, candidate: Candidate) -> HitRow:
-    """What a page shows of a match."""
-    return HitRow(*conn.execute(HIT, (candidate.transcript_no, candidate.seq)).fetchone())
+def hit_row(conn: sqlite3.Connection, candidate: Candidate) -> HitRow | None:
+    """What a page shows of a match; None once it was deleted, where the candidate is of an earlier read transaction."""
+    row = conn.execute(HIT, (candidate.transcript_no, candidate.seq)).fetchone()
+    return HitRow(*row) if row else None
 
 
 # ------------------------------------------------------------------------------------------------------- what is owed
