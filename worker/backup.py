@@ -5,6 +5,7 @@ registry knows every session that the copy holds; what it knows beyond that is i
 """
 
 import os
+import shutil
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -26,14 +27,17 @@ def backup(store: Store, target: Path, report: Report = lambda done, total: None
     partial = target.with_name(f".{target.name}.partial-{os.getpid()}")
     files = [store.agent_path(agent_id) for agent_id in store.agent_ids()]
     files += [path for path in (store.registry_path, store.settings.data / "queue.sqlite") if path.exists()]
-    with failures_named(target):
-        (partial / "agents").mkdir(parents=True, mode=0o700)
-        partial.chmod(0o700)
-    for done, path in enumerate(files, 1):
-        copy_database(path, partial / path.relative_to(store.settings.data))
-        report(done, len(files))
-    with failures_named(target):
-        partial.rename(target)  # whole or not there
+    try:
+        with failures_named(target):
+            (partial / "agents").mkdir(parents=True, mode=0o700)
+            partial.chmod(0o700)
+        for done, path in enumerate(files, 1):
+            copy_database(path, partial / path.relative_to(store.settings.data))
+            report(done, len(files))
+        with failures_named(target):
+            partial.rename(target)  # whole or not there
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)  # of one that failed: a full disk has no room for half a copy
     return len(files)
 
 

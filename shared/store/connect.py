@@ -217,8 +217,15 @@ _UNAVAILABLE = {
 }
 
 
+def not_utf8(error: sqlite3.DatabaseError) -> bool:
+    """Whether a column of text holds something else: an error of Python's own, which carries no code of SQLite's."""
+    return str(error).startswith("Could not decode to UTF-8")
+
+
 def _named(error: sqlite3.DatabaseError, name: str | None) -> Exception:
     """The error of ours for one of SQLite's; an error in a statement of ours stays what it is."""
+    if not_utf8(error):
+        return StoreDamaged("a database is damaged", name)
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
     primary = code & 0xFF
     if primary == sqlite3.SQLITE_FULL or code in _FULL:

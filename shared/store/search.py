@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from shared import jsontext
+from shared.store.connect import not_utf8
 from shared.store.lists import in_texts
 from shared.store.projection import TIME_SHIFT
 from shared.store.sums import RETRY_DUE
@@ -212,14 +213,21 @@ def _with_tokens(conn: sqlite3.Connection, statement: str, values: dict[str, obj
     try:
         found = _as_candidates(conn.execute(statement, values))
     except sqlite3.DatabaseError as e:
+        if not_utf8(e):
+            raise _damage("the words of a row are no text") from e
         if e.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CORRUPT:
             raise
         return None
     if any(candidate.text is None for candidate in found):
-        error = sqlite3.DatabaseError("the words of a row are gone")
-        error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT_VTAB
-        raise error
+        raise _damage("the words of a row are gone")
     return found
+
+
+def _damage(what: str) -> sqlite3.DatabaseError:
+    """The error that FTS5 raises for damage of its tables."""
+    error = sqlite3.DatabaseError(what)
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT_VTAB
+    return error
 
 
 def _as_candidates(rows: Iterable[tuple[Any, ...]]) -> list[Candidate]:

@@ -73,8 +73,8 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
     assert served.end() == 0
 
 
-README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
-FOR_AGENTS = README[README.index("## For agents") : README.index("## The API by example")]
+ROOT = Path(__file__).parents[2]
+FOR_AGENTS = (ROOT / "docs" / "agents.md").read_text("utf-8")
 
 
 def said(event_id: str, text: str, role: str = "assistant") -> dict[str, Any]:
@@ -171,7 +171,7 @@ def test_a_client_over_stdio_is_told_when_no_service_answers(agent: Agent, tmp_p
     assert "Is `session-search serve` running at http://127.0.0.1:9?" in str(leaves(refused.value)[0])
 
 
-# -- what the README shows
+# -- what the manual shows
 
 
 def shown(language: str) -> list[str]:
@@ -185,8 +185,14 @@ def configured() -> dict[str, dict[str, Any]]:
     return {"claude": servers[0], "codex": codex, "gemini": servers[1], "command": servers[2]}
 
 
+def test_the_readme_shows_the_three_configurations_as_the_manual_has_them():
+    readme = (ROOT / "README.md").read_text("utf-8")
+
+    assert [text for text in [*shown("json")[:2], *shown("toml")] if text not in readme] == []
+
+
 @pytest.mark.parametrize("name", ["claude", "codex", "gemini"])
-def test_each_configuration_in_the_readme_reaches_the_service(agent: Agent, name: str):
+def test_each_configuration_in_the_manual_reaches_the_service(agent: Agent, name: str):
     server = configured()[name]
     url = server.get("url") or server["httpUrl"]
     token = string.Template(server["headers"]["Authorization"]).substitute(SESSION_SEARCH_TOKEN=agent.token) if "headers" in server else ""
@@ -204,7 +210,7 @@ def test_each_configuration_in_the_readme_reaches_the_service(agent: Agent, name
     held(conversation)
 
 
-def test_the_command_in_the_readme_is_one_that_speaks_the_protocol(agent: Agent):
+def test_the_command_in_the_manual_is_one_that_speaks_the_protocol(agent: Agent):
     server = configured()["command"]
     assert (server["command"], server["args"], list(server["env"])) == ("session-search", ["mcp"], ["SESSION_SEARCH_TOKEN"])
     environ = {"SESSION_SEARCH_TOKEN": agent.token, "SESSION_SEARCH_PORT": str(agent.served.port)}
@@ -217,7 +223,7 @@ def test_the_command_in_the_readme_is_one_that_speaks_the_protocol(agent: Agent)
     held(conversation)
 
 
-def test_the_text_in_the_readme_is_what_an_agent_gets(agent: Agent):
+def test_the_text_in_the_manual_is_what_an_agent_gets(agent: Agent):
     with SessionSearch(agent.address, agent.served.token) as sessions:
         sessions.put("cleo", "agent:ada:main:cleo", title="Ferry plans", sessionId="ferry-2")
         event = {**said("e2", "The ferry leaves at noon, from the north pier."), "timestamp": "2026-11-30T10:15:04Z"}
@@ -233,7 +239,7 @@ def test_the_text_in_the_readme_is_what_an_agent_gets(agent: Agent):
     assert re.sub(r"\(.*? ago\)|\(now\)", "(…)", text) == re.sub(r"\(.*? ago\)", "(…)", expected.rstrip("\n"))
 
 
-def test_the_python_in_the_readme_runs(agent: Agent, capsys: pytest.CaptureFixture[str]):
+def test_the_python_in_the_manual_runs(agent: Agent, capsys: pytest.CaptureFixture[str]):
     (program,) = shown("python")
 
     exec(program.replace("http://127.0.0.1:8321", agent.address), {"token": agent.served.token})
