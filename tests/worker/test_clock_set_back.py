@@ -14,7 +14,7 @@ from shared.queue import LOST_AFTER_MS, TASKS, Queue
 from shared.store import workers
 from tests.conftest import Killed, Session, dies_after, message
 from worker import reconcile
-from worker.maintenance import Chore, Chores
+from worker.maintenance import DAY_MS, Chore, Chores, chores
 
 HOUR_MS = 3_600_000
 NOW = 1_800_000_000_000
@@ -148,3 +148,27 @@ def test_a_session_that_failed_is_tried_again_no_later_than_its_pause(agent: Ses
     waits = owed_sessions(agent.world.store, "ada", limit=10, now_ms=BEFORE - 1_000)
 
     assert (due, waits) == ([agent.key], [])
+
+
+def test_a_clock_that_was_a_year_ahead_for_a_while_takes_nothing_away(world, queue):
+    """Everything periodic runs in the year that is not there yet; then the clock is right again."""
+    main, gone = world.session("ada").append("a", "the ferry"), world.session("ada", "gone")
+    gone.take_in("g1", [message("g", "a deleted lantern")])
+    gone.delete()
+    rewound = world.session("ada", "rewound").append("r1", "a quay").append("r2", "another quay")
+
+    world.now.pass_ms(365 * DAY_MS)
+    rewound.rewind("r1")
+    main.append("b", "the ferry, a year ahead")
+    for chore in chores(world.store.settings):
+        chore.run(world.store, queue)
+    world.now.pass_ms(-365 * DAY_MS)
+    main.append("c", "the ferry, today")
+    rewound.reconcile()
+
+    assert main.found("ferry", order="recent") == ["b", "c", "a"]  # what was stored in that year is of that year
+    assert [shown["id"] for shown in main.history()["messages"]] == ["a", "b", "c"]
+    assert rewound.found("quay") == ["r1"]
+    assert gone.take_in("g1", [message("g", "a deleted lantern")]).deleted
+    assert world.search(main.caller, "ferry")["indexing"] is False
+    assert world.verify() == []
