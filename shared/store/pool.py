@@ -30,6 +30,7 @@ from shared.store.connect import (
     open_writer,
     write_transaction,
 )
+from shared.store.creating import create_agent, drop_unfinished, refuse_empty
 from shared.store.migrate import migrate, newest_version
 from shared.store.registry import Catalogue, Claim
 from shared.store.trees import Trees
@@ -51,6 +52,7 @@ def open_store(settings: Settings) -> "Store":
         for folder in (settings.data, settings.data / "agents"):
             with suppress(PermissionError, OSError):
                 folder.chmod(0o700)
+        drop_unfinished(settings.data / "agents")
     return Store(settings)
 
 
@@ -211,8 +213,7 @@ class Store:
             log.warning("a database was replaced or removed", extra={"path": str(path)})
             drop_strange_log(path)
             self.forget(path)
-        if not create and not path.exists():
-            raise StoreUnavailable("a database is not there", str(path))
+        self._be_there(path, kind, create)
         if not self._is_newest(path, kind):
             with self._lent(path, writing=True) as conn, failures_named(path):
                 migrate(conn, kind, path)
@@ -221,6 +222,16 @@ class Store:
         self._ready[path] = file_id(path)
         if kind == "registry":
             self._complete_registry()
+
+    def _be_there(self, path: Path, kind: str, create: bool) -> None:
+        """There is a file; an agent's is made whole or not at all, so that one without content was cut off."""
+        if not path.exists():
+            if not create:
+                raise StoreUnavailable("a database is not there", str(path))
+            if kind == "agent":
+                create_agent(path, self.settings.synchronous)
+        elif kind == "agent":
+            refuse_empty(path)
 
     def _complete_registry(self) -> None:
         """A registry that was lost is filled from the agent databases; one that cannot be read is left to the sweep."""

@@ -274,7 +274,7 @@ def test_a_file_that_is_no_database_of_ours_is_told_and_the_others_are_counted(m
 
     seen = Census().look(many, now_ms())
 
-    assert seen.unreadable == {str(many.agent_path("a03")): "a database is damaged"}
+    assert seen.unreadable == {str(many.agent_path("a03")): "a database is damaged", str(empty): "a database has lost its content"}
     assert seen.standing.sessions == 11
 
 

@@ -178,7 +178,7 @@ def _wrong_answers(folder: Path, right: dict[str, list[str]]) -> list[str]:
         world.store.close()
 
 
-@pytest.mark.parametrize("kept", [99, 4_096, 20_000, 100_000])
+@pytest.mark.parametrize("kept", [0, 1, 99, 4_096, 20_000, 100_000])
 def test_a_file_that_was_cut_off_is_never_an_empty_answer(sound: tuple[Path, dict[str, list[str]]], tmp_path: Path, kept: int):
     copy = tmp_path / "data"
     shutil.copytree(sound[0], copy)
@@ -188,4 +188,19 @@ def test_a_file_that_was_cut_off_is_never_an_empty_answer(sound: tuple[Path, dic
 
     with pytest.raises((StoreDamaged, StoreUnavailable)):
         world.search(CALLER, "ferry")
+    with pytest.raises((StoreDamaged, StoreUnavailable)):
+        world.session("ada").append("x", "not into a file that lost what it had")
+    world.store.close()
+
+
+def test_what_a_killed_process_left_of_a_database_it_was_making_is_no_agent_and_goes(tmp_path: Path):
+    world = World(tmp_path / "data")
+    left = tmp_path / "data" / "agents" / "ada.sqlite.new-999999999-1"
+    left.write_bytes(b"half")
+
+    world.session("bob").append("b", "the ferry")
+    world.reopen()
+
+    assert world.store.agent_ids() == ["bob"]
+    assert [path.name for path in left.parent.iterdir() if ".new-" in path.name] == []
     world.store.close()
