@@ -16,7 +16,7 @@ from shared import cursors, jsontext, searchable
 from shared.branch import ROOT, Node, ancestor, common, on_branch
 from shared.errors import BadRequest, NotFound, UnreadableEvent
 from shared.shown import shown
-from shared.store import Store, history, registry
+from shared.store import Store, history
 from shared.store import sessions as rows
 from shared.store.connect import read_transaction
 from shared.store.events import find_node, node_fetcher
@@ -24,7 +24,7 @@ from shared.store.history import Step
 from shared.store.registry import Catalogue
 from shared.store.sessions import Transcript
 from shared.transcript import iso
-from shared.visibility import Caller, visible_sessions
+from shared.visibility import Caller, visible_agent
 
 MAX_LIMIT = 200
 MAX_TEXT_CHARS = 4_000
@@ -66,7 +66,7 @@ def read_history(store: Store, caller: Caller, request: HistoryRequest) -> dict[
         VisibilityUnknown; UnreadableEvent when a stored message on the page cannot be read.
     """
     _check(request)
-    agent_id = _visible_agent(store, caller, request.session_key)
+    agent_id = visible_agent(store, caller, request.session_key)
     catalogue = store.catalogue()
     with store.reader(agent_id) as conn, read_transaction(conn, store.agent_path(agent_id)):
         transcript = _transcript(conn, request)
@@ -84,17 +84,6 @@ def _check(request: HistoryRequest) -> None:
         raise BadRequest(f"limit must be 1 to {MAX_LIMIT}", "limit")
     if sum(value is not None for value in (request.message_id, request.before, request.after)) > 1:
         raise BadRequest("only one of messageId, before and after may be given", "messageId")
-
-
-def _visible_agent(store: Store, caller: Caller, session_key: str) -> str:
-    """The agent of a visible session. raises: NotFound."""
-    visible = visible_sessions(store, caller)
-    with store.registry_reader() as conn:
-        claim = registry.latest_claim(conn, session_key)
-    agent_id = claim.agent_id if claim else ""
-    if not visible.sees(agent_id, session_key):
-        raise NotFound("no such session")
-    return agent_id
 
 
 def _transcript(conn: sqlite3.Connection, request: HistoryRequest) -> Transcript:

@@ -9,7 +9,7 @@ from shared import cursors
 from shared.errors import BadRequest
 from shared.store import Store, listing
 from shared.store.listing import ListedSession
-from shared.visibility import Caller, Visible, visible_sessions
+from shared.visibility import Caller, Visible, visible_agent, visible_sessions
 
 MAX_LIMIT = 200
 
@@ -41,6 +41,14 @@ def list_sessions(store: Store, caller: Caller, request: ListRequest) -> dict[st
         "nextCursor": cursors.seal(store.cursor_key(), bound_to, [last.updated_at_ms, last.session_key]) if more and last else None,
         "scope": visible.scope,
     }
+
+
+def listed_session(store: Store, caller: Caller, session_key: str) -> dict[str, Any] | None:
+    """One visible session as lists show it; None: it is incognito or has just been deleted. raises: NotFound, VisibilityUnknown."""
+    agent_id = visible_agent(store, caller, session_key)
+    with store.reader(agent_id) as conn:
+        rows = listing.page(conn, [session_key], None, 1)
+    return listing.as_json(rows[0], agent_id, store.catalogue()) if rows else None
 
 
 def _newest(store: Store, visible: Visible, after: tuple[int, str] | None, limit: int) -> list[tuple[str, ListedSession]]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from shared.config import MODES, Mode
-from shared.errors import StoreUnavailable, Unprocessable, VisibilityUnknown
+from shared.errors import NotFound, StoreUnavailable, Unprocessable, VisibilityUnknown
 from shared.store import Store, registry, sessions
 from shared.store.lists import in_texts
 from shared.store.registry import Claim
@@ -194,3 +194,14 @@ def _connected(root: tuple[str, int], claims: list[Claim]) -> list[Claim]:
                 reached.append(claim)
                 waiting.append(node)
     return reached
+
+
+def visible_agent(store: Store, caller: Caller, session_key: str) -> str:
+    """The agent of a session that the caller sees. raises: NotFound for one that is hidden or is not there, VisibilityUnknown."""
+    visible = visible_sessions(store, caller)
+    with store.registry_reader() as conn:
+        claim = registry.latest_claim(conn, session_key)
+    agent_id = claim.agent_id if claim else ""
+    if not visible.sees(agent_id, session_key):
+        raise NotFound("no such session")
+    return agent_id

@@ -7,10 +7,12 @@ from flask import Response, render_template
 from shared.errors import BadQuery
 from shared.excerpt import places
 from shared.forms import ReadHistory
+from shared.listing import listed_session
 from shared.matching import matcher, parse_query
 from shared.redaction import labels
 from shared.terms import Term
 from web.address import call_of, filled, link
+from web.auth import caller_of
 from web.finding import CALLER_FIELDS, hit_id, recalled
 from web.history import history as read_history
 from web.reading import read_query
@@ -24,7 +26,9 @@ def history_page() -> Response:
     asked = filled()
     search = recalled(asked.get("found", ""))
     body = read_query(ReadHistory, ((name, value) for name, value in asked.items() if name != "found"))
-    page = read_history(call_of(body)).body
+    call = call_of(body)
+    page = read_history(call).body
+    listed = listed_session(call.store, caller_of(call.credential, body.caller), body.session_key)
     caller = {name: asked[name] for name in CALLER_FIELDS if name in asked}
     shown = {name: value for name, value in asked.items() if name not in PLACE}
     hit = f"#{hit_id(page['sessionId'], body.message_id)}" if body.message_id else ""
@@ -37,7 +41,15 @@ def history_page() -> Response:
     }
     messages = marked(page["messages"], search.get("query", ""), body.message_id)
     return Response(
-        render_template("history.html", page=page, messages=messages, links=links, around=body.message_id, tools=body.include_tools)
+        render_template(
+            "history.html",
+            page=page,
+            title=listed and listed["title"],
+            messages=messages,
+            links=links,
+            around=body.message_id,
+            tools=body.include_tools,
+        )
     )
 
 

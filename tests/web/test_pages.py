@@ -123,6 +123,34 @@ def test_a_hit_leads_to_the_messages_around_it(harbour: Visitor, ada: Visitor):
     assert "<script>" not in there.text
 
 
+def test_a_conversation_is_headed_by_its_title_and_still_says_its_key(harbour: Visitor, ada: Visitor):
+    page = ada.get("/history", sessionKey="agent:ada:main")
+
+    assert '<h1 dir="auto">Harbour &lt;b&gt;log&lt;/b&gt;</h1>' in page.text
+    assert "<title>Harbour &lt;b&gt;log&lt;/b&gt; ·" in page.text
+    assert '<bdi class="key">agent:ada:main</bdi>' in page.text
+
+
+def test_a_conversation_without_a_title_is_headed_by_its_key(platform: Visitor, ada: Visitor):
+    say(platform, message("e1", "quarter"))
+
+    page = ada.get("/history", sessionKey="agent:ada:main")
+
+    assert '<h1 class="key">agent:ada:main</h1>' in page.text
+    assert "<title>agent:ada:main ·" in page.text
+
+
+def test_a_secret_in_a_title_is_masked_above_its_conversation(platform: Visitor, ada: Visitor):
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+    platform.post("/v1/sessions/put", {**ADA, "title": f"Rotate {secret}"})
+    say(platform, message("e1", "quarter"))
+
+    page = ada.get("/history", sessionKey="agent:ada:main")
+
+    assert '<h1 dir="auto">Rotate [redacted:github-token]</h1>' in page.text
+    assert secret not in page.text
+
+
 def test_history_pages_lead_back_and_forth(platform: Visitor, ada: Visitor):
     say(platform, *(message(f"m{i}", f"turn {i}") for i in range(30)))
     newest = ada.get("/history", sessionKey="agent:ada:main")
